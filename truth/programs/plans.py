@@ -77,6 +77,37 @@ def broadcast_too_large(*, planted: bool, rows: int = 6_000_000) -> None:
     spark.stop()
 
 
+def default_key(*, planted: bool, rows: int = 400_000) -> None:
+    """Orders with visits of their customers: of all, or without those that have the name of nobody."""
+    spark = session("customers", sql_shuffle_partitions="4")
+    known = F.concat(F.lit("c"), "id")
+    orders = spark.range(0, rows, 1, 4).select(
+        "id", F.when(F.col("id") % 20 == 0, "unknown").otherwise(known).alias("customer")
+    )
+    visits = spark.range(0, rows, 1, 4).select(
+        F.col("id").alias("visit"), F.when(F.col("id") % 20 == 1, "unknown").otherwise(known).alias("customer")
+    )
+    if not planted:
+        visits = visits.where("customer <> 'unknown'")
+    with place(spark):
+        joined = orders.join(visits, "customer", "left")
+        done(joined.groupBy((F.col("id") % 10).alias("part")).agg(F.count("*"), F.max("visit")))
+    spark.stop()
+
+
+def lost_pushdown(*, planted: bool, rows: int = 2_000_000, times: int = 32) -> None:
+    """Some accounts of many, whose numbers are texts: compared with numbers, or with texts."""
+    spark = session("accounts")
+    notes = [F.sha1(F.concat("id", F.lit(each))).alias(f"note{each}") for each in range(4)]
+    accounts = spark.range(0, rows, 1, 4).select(F.format_string("%09d", "id").alias("account"), *notes)
+    accounts.write.option("parquet.block.size", str(2**21)).parquet("accounts")
+    with place(spark):
+        for number in range(0, rows, rows // times):
+            key = number if planted else f"{number:09d}"
+            spark.read.parquet("accounts").where(F.col("account") == key).collect()
+    spark.stop()
+
+
 def explode(*, planted: bool, form: str, rows: int = 1_500_000, times: int = 200) -> None:
     """The most of an array of each row: of rows that `explode` makes and a shuffle brings together, or in the row."""
     spark = session("most", sql_shuffle_partitions="4")
@@ -170,6 +201,8 @@ if __name__ == "__main__":
         cartesian,
         broadcast_missing,
         broadcast_too_large,
+        default_key,
+        lost_pushdown,
         explode,
         repeated_scan,
         missing_cache,

@@ -176,5 +176,18 @@ def counted(*, planted: bool, rows: int = 400_000) -> None:
     spark.stop()
 
 
+def distinct(*, planted: bool, rows: int = 900_000, columns: int = 6) -> None:
+    """How many customers, products and so on each shop has: counted, for which each row is copied, or estimated."""
+    spark = session("distinct", sql_shuffle_partitions="4")
+    visits = spark.range(0, rows, 1, 4).select(
+        (F.col("id") % 50).alias("shop"),
+        *[F.sha2(F.hex(F.xxhash64("id", F.lit(each)) % (rows // 2)), 256).alias(f"c{each}") for each in range(columns)],
+    )
+    counted = F.count_distinct if planted else F.approx_count_distinct
+    with place(spark):
+        done(visits.groupBy("shop").agg(*[counted(f"c{each}") for each in range(columns)]))
+    spark.stop()
+
+
 if __name__ == "__main__":
-    main(renames, unions, branches, nights, positions, outputs, shuffled, counted)
+    main(renames, unions, branches, nights, positions, outputs, shuffled, counted, distinct)

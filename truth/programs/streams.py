@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from truth.programs.common import digest, hashed, main, place, session
@@ -95,5 +96,26 @@ def row_udf(*, planted: bool, files: int = 4, rows: int = 40_000, times: int = 3
     spark.stop()
 
 
+def two_sinks(*, planted: bool, files: int = 5, rows: int = 10_000) -> None:
+    """Batches that are counted and written twice; their rows are computed by each of these, or kept."""
+    source = landed(Path("events"), files=files, rows=rows)
+    spark = session("sinks")
+
+    def sinks(batch: DataFrame, _: int) -> None:
+        if not planted:
+            batch = batch.persist()
+        if batch.count():
+            batch.write.mode("append").parquet("all")
+            batch.where("key % 10 = 0").write.mode("append").parquet("some")
+        batch.unpersist()
+
+    read = spark.readStream.schema(EVENTS).option("maxFilesPerTrigger", "1").json(source).repartition(2)
+    with place(spark):
+        scored = read.withColumn("score", F.udf(lambda key: hashed(key, 500), "int")("key"))
+        writer = scored.writeStream.queryName("sinks").foreachBatch(sinks).option("checkpointLocation", "checkpoint")
+        writer.trigger(availableNow=True).start().awaitTermination()
+    spark.stop()
+
+
 if __name__ == "__main__":
-    main(tiny_batches, state_partitions, small_files, external_wait, row_udf)
+    main(tiny_batches, state_partitions, small_files, external_wait, row_udf, two_sinks)

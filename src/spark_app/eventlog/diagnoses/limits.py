@@ -19,7 +19,8 @@ JUDGEMENT: Final = {
     ),
     "stream_batches": Limit(
         10,
-        "Streams: a query with fewer batches is not judged, but for batches that are longer than its trigger.",
+        "Streams: a query with fewer batches is judged only for batches that are longer than its trigger, and for "
+        "state in very many partitions.",
         ge=4,
     ),
 }

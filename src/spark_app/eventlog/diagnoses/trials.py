@@ -197,6 +197,11 @@ def _file_partition(factor: float) -> Callable[[Evidence, Sign], str | None]:
     return value
 
 
+def _smaller_file_partition(evidence: Evidence, sign: Sign) -> str | None:
+    """Smaller parts of files for a task, unless something else is known to make few tasks."""
+    return None if sign.cause else _file_partition(1 / 8)(evidence, sign)
+
+
 def _fewer_executors(evidence: Evidence, _: Sign) -> str | None:
     """As many executors as were busy on average, and one more."""
     known, usage = len(evidence.app.executors), evidence.app.usage
@@ -297,7 +302,11 @@ FEWER_CORES: Final = Trial(
 FEWER_EXECUTORS: Final = Trial(INSTANCES, _fewer_executors, "cores were idle", "cost")
 NO_LIMIT_OF_ROWS: Final = Trial(FILE_RECORDS, _no_limit_of_rows, "a task begins no new file after so many rows")
 LARGER_FILE_PARTITIONS: Final = Trial(FILE_PARTITION, _file_partition(4), "a task reads more files at once")
-SMALLER_FILE_PARTITIONS: Final = Trial(FILE_PARTITION, _file_partition(1 / 8), "more tasks share the reading of files")
+SMALLER_FILE_PARTITIONS: Final = Trial(
+    FILE_PARTITION,
+    _smaller_file_partition,
+    "more tasks share the reading of files",
+)
 ARROW_UDFS: Final = Trial(ARROW_UDF, _arrow_udfs, "rows go to Python in Arrow batches, not pickled one by one")
 ARROW_ROWS: Final = Trial(ARROW, _always("true"), "toPandas gets Arrow batches, not rows pickled one by one")
 REUSED_WORKERS: Final = Trial(REUSE, _always("true"), "tasks use the Python worker of an earlier task")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from spark_app.eventlog.diagnoses import aggregates
 from spark_app.eventlog.diagnoses.query import QueryView, value
 from spark_app.eventlog.diagnoses.rule import Limit, rule
 from spark_app.eventlog.diagnoses.shuffle_cost import shared_ms
@@ -13,8 +14,6 @@ from spark_app.eventlog.model.plan_names import OUTPUT_ROWS
 from spark_app.formatting import count
 
 _GENERATE: Final = "Generate"
-_AGGREGATES: Final = ("HashAggregate", "ObjectHashAggregate", "SortAggregate")
-_KEYS: Final = re.compile(r"keys?=\[(.*?)\], functions=")
 _MADE: Final = re.compile(r"\[([^\[\]]*)\]$")
 """The columns that `Generate explode(days#2), [id#1L], false, [day#3]` makes: its last list."""
 _ATTRIBUTE: Final = re.compile(r"#(\d+)")
@@ -93,20 +92,13 @@ def _gathered(view: QueryView) -> Iterator[_Gathered]:
 
 def _up_to_aggregate(view: QueryView, generate: Operator) -> list[Operator]:
     """The operators from one that makes rows up to the aggregate of them; empty where that needs what it has made."""
-    above = [each for each in reversed(view.operators) if any(below is generate for below in each.below())]
-    keys = next((keys for each in above if (keys := _keys(each)) is not None), None)
+    steps = aggregates.above(view, generate)
+    keys = aggregates.first_keys(steps)
     match = _MADE.search(generate.text)
-    of_keys = set(_ATTRIBUTE.findall(keys or ""))
+    of_keys = set(_ATTRIBUTE.findall(keys))
     if not of_keys or match is None or of_keys & set(_ATTRIBUTE.findall(match[1])):
         return []
-    last = max(number for number, each in enumerate(above) if _keys(each) == keys)
-    return [generate, *above[: last + 1]]
-
-
-def _keys(operator: Operator) -> str | None:
-    """The columns that an aggregate groups by; None of other operators."""
-    keys = _KEYS.search(operator.text) if operator.name.startswith(_AGGREGATES) else None
-    return None if keys is None else keys[1]
+    return [generate, *aggregates.up_to_groups(steps, keys)]
 
 
 def _function(generate: Operator) -> str:

@@ -21,6 +21,7 @@ CHANGELOG: Final = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointin
             ge=1,
         ),
     },
+    judges_few_batches=True,
 )
 def many_state_partitions(view: StreamView) -> Finding | None:
     """State in many more partitions than cores, with few rows in each.
@@ -32,7 +33,8 @@ def many_state_partitions(view: StreamView) -> Finding | None:
         `spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled` makes a commit cheaper. `tiny_tasks`
         does not judge these stages.
     Threshold: more than {state_partitions_ratio} for each core, with fewer than {state_partition_rows} updated rows of
-        each in a batch (project).
+        each in a batch (project). Of fewer batches than `stream_batches`, so many times as many partitions and as few
+        rows as batches are missing: of five batches, twice as many.
     Cost: the time of the median task of each stage with state, which has few rows and so is the time to open and commit
         a partition, for the partitions beyond one for each core, divided by the cores. Its least is the time of tasks
         in commits alone.
@@ -43,8 +45,9 @@ def many_state_partitions(view: StreamView) -> Finding | None:
         return None
     partitions = max(state.partitions or 0 for state in states)
     updated = sum(state.updated or 0 for state in states) / view.total.batches
-    is_many = partitions > view.limits.state_partitions_ratio * slots
-    if not is_many or updated / partitions >= view.limits.state_partition_rows:
+    known = min(1.0, view.total.batches / view.limits.stream_batches)
+    is_many = known * partitions > view.limits.state_partitions_ratio * slots
+    if not is_many or updated / partitions >= known * view.limits.state_partition_rows:
         return None
     commit_ms = sum(state.commit_ms or 0 for state in states)
     committing = commit_ms / slots * (1 - slots / partitions)

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from spark_app.eventlog.diagnoses.filters import filters_of, rows_of_filter
 from spark_app.eventlog.diagnoses.query import QueryView, value
 from spark_app.eventlog.diagnoses.rule import GIB, Limit, rule
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.operators import Operator
 from spark_app.eventlog.model.plan_names import (
     FILE_BYTES_READ,
-    OUTPUT_ROWS,
     PARTITION_FILTERS,
     SCAN_TIME,
 )
@@ -51,13 +51,13 @@ def partition_filter_missing(view: QueryView) -> Iterator[Finding]:
         JSON) have at most the run time of the tasks that scan. Readers of CSV and JSON may drop rows themselves and do
         not count them: then it is at most what a filter saves that reads one partition.
     """
-    filters = {scan.accumulables: each for each in view.operators if (scan := _filtered(each)) is not None}
+    filters = filters_of(view.operators)
     for scan in file_scans(view.operators):
         partitions, total = value(scan, PARTITIONS) or 0, scan.numbers[FILE_BYTES_READ].value
         has_filter = _OF_NULLS.sub("", scan.metadata.get("DataFilters", "")).strip("[], ")
         if not has_filter or scan.metadata.get(PARTITION_FILTERS) != "[]":
             continue
-        rows, passed = _rows(scan, filters.get(scan.accumulables))
+        rows, passed = rows_of_filter(scan, filters.get(scan.accumulables))
         share = _unneeded(scan, rows, passed)
         is_little = share is None and total < view.limits.unfiltered_bytes
         if partitions < view.limits.unfiltered_partitions or is_little:
@@ -75,22 +75,6 @@ def partition_filter_missing(view: QueryView) -> Iterator[Finding]:
             severity="info",
             cause=location(scan),
         )
-
-
-def _filtered(operator: Operator) -> Operator | None:
-    """The scan whose rows a filter takes; None for another operator, or where others are in between."""
-    inputs = operator.inputs
-    if operator.name != "Filter" or len(inputs) != 1:
-        return None
-    below = inputs[0]
-    while len(below.inputs) == 1 and (below.is_wrapper or below.name == "ColumnarToRow"):
-        below = below.inputs[0]
-    return None if below.inputs else below
-
-
-def _rows(scan: Operator, above: Operator | None) -> tuple[float | None, float | None]:
-    """The rows of a scan, and those that the filter above it let pass: without a number, none did."""
-    return value(scan, OUTPUT_ROWS), None if above is None else value(above, OUTPUT_ROWS) or 0.0
 
 
 def _unneeded(scan: Operator, rows: float | None, passed: float | None) -> float | None:

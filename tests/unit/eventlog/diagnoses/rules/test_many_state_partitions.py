@@ -8,11 +8,11 @@ from tests.unit.eventlog.diagnoses.stream_cases import application, batch, found
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 
 
-def partitions(number: int, *, updated: int = 10) -> list[Progress]:
+def partitions(number: int, *, updated: int = 10, batches: int = 20) -> list[Progress]:
     """Batches with so many partitions of state, which take a second of tasks to commit."""
     held = state(1000, partitions=number, commit_ms=1000)
     held.updated = updated
-    return [batch(batch_number, state=[held]) for batch_number in range(20)]
+    return [batch(batch_number, state=[held]) for batch_number in range(batches)]
 
 
 def test_many_partitions_cost_their_commits() -> None:
@@ -46,3 +46,14 @@ def test_partitions_that_are_worth_it_are_not_too_many(number: int, updated: int
     """Each has its rows, or its core."""
     app = application(partitions(number, updated=updated), cores=cores)
     assert "many_state_partitions" not in found(app)
+
+
+@pytest.mark.parametrize(
+    ("batches", "number", "updated", "is_found"),
+    [(5, 200, 1000, True), (1, 200, 1000, True), (1, 80, 10, False), (5, 16, 10, False), (5, 200, 100_000, False)],
+    ids=["five", "one", "one, fewer partitions", "five, fewer partitions", "five, more rows"],
+)
+def test_few_batches_have_to_be_clearer(batches: int, number: int, updated: int, *, is_found: bool) -> None:
+    """A backfill of five batches may run for an hour; on two slots, 200 partitions are many for it."""
+    app = application(partitions(number, updated=updated, batches=batches))
+    assert ("many_state_partitions" in found(app)) == is_found

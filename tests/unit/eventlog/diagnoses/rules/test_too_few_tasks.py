@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from tests.unit.eventlog.diagnoses.cases import (
@@ -11,6 +13,7 @@ from tests.unit.eventlog.diagnoses.cases import (
     stage,
     task,
 )
+from tests.unit.eventlog.diagnoses.plans import Node, node, scan
 from tests.unit.eventlog.log import Line
 
 
@@ -20,7 +23,7 @@ def test_too_few_tasks_cost_the_share_of_idle_cores() -> None:
     assert finding.cost_ms == 30_000 - 0.1 * 10_000
     assert (finding.cost_low_ms, finding.cost_high_ms) == (30_000 - 0.25 * 10_000, 30_000)
     assert "1 task in 40.0 s, where 4 could run at once" in finding.text
-    assert "coalesce(1)" in finding.advice
+    assert finding.advice.startswith("Make more tasks: a lower spark.sql.files.maxPartitionBytes (files)")
 
 
 @pytest.mark.parametrize(
@@ -77,3 +80,88 @@ def test_partitions_of_rdds_are_not_those_of_sql(rule: str, lines: list[Line]) -
     advice = found(of_query(lines), EVERY_COST)[rule].advice
     assert "spark.sql.shuffle.partitions (default 200)" in advice
     assert "parallelism" not in advice
+
+
+def rdd(number: int, partitions: int, name: str = "MapPartitionsRDD", *parents: int, scope: str = "Project") -> Line:
+    """An RDD of a stage, as a log has it."""
+    known = {"RDD ID": number, "Name": name, "Number of Partitions": partitions, "Parent IDs": list(parents)}
+    return known | {"Scope": f'{{"id":"1","name":"{scope}"}}'}
+
+
+def few(*rdds: Line, tasks: int = 1) -> list[Line]:
+    """A long stage of such RDDs."""
+    info: dict[str, Any] = {"RDD Info": list(rdds)}
+    return stage([task(number, 40) for number in range(tasks)], seconds=40, **info)
+
+
+def test_coalesce_is_the_cause_where_it_takes_partitions_away() -> None:
+    """Settings have no effect on it, so that none is named; behind a read in one part it is harmless."""
+    coalesced = rdd(3, 2, "CoalescedRDD", 2, scope="Coalesce")
+    finding = found(few(coalesced, rdd(2, 8), tasks=2))["too_few_tasks"]
+    assert "coalesce(2) of 8 partitions makes 2 tasks of all that stands before it" in finding.text
+    assert finding.advice.startswith("Use repartition(2) instead of coalesce(2): what stands before it then runs in 8")
+    assert "spark.sql" not in finding.advice
+    assert "coalesce" not in found(few(coalesced, rdd(2, 2), tasks=2))["too_few_tasks"].text
+
+
+def with_plan(lines: list[Line], plan: Node) -> list[Line]:
+    """The same stage as that of a query with a plan, all of whose operators ran in it."""
+    counted = [{"ID": metric["accumulatorId"], "Value": str(metric["value"])} for metric in metrics_of(plan)]
+    lines = [line | ({"sparkPlanInfo": plan} if "executionId" in line else {}) for line in of_query(lines)]
+    for line in lines:
+        if line["Event"] == "SparkListenerStageCompleted":
+            line["Stage Info"]["Accumulables"] = counted
+    return lines
+
+
+def metrics_of(plan: Node) -> list[Line]:
+    """All numbers of a plan."""
+    return [*plan["metrics"], *(metric for child in plan["children"] for metric in metrics_of(child))]
+
+
+@pytest.mark.parametrize(("partitions", "text"), [(1, "without partitionColumn"), (2, "in 2 partitions")])
+def test_jdbc_has_options_of_its_own(partitions: int, text: str) -> None:
+    """`maxPartitionBytes` is of files."""
+    read = node(f"Scan JDBCRelation((SELECT 1) orders) [numPartitions={partitions}]", number_of_output_rows=9)
+    finding = found(with_plan(few(rdd(2, partitions, "JDBCRDD"), tasks=partitions), read))["too_few_tasks"]
+    assert finding.text.endswith(f": JDBC reads (SELECT 1) orders {text}")
+    for option in ("partitionColumn", "lowerBound", "upperBound", "numPartitions"):
+        assert option in finding.advice
+    assert "maxPartitionBytes" not in finding.advice
+
+
+def text_of(*, path: str, format_: str = "Text", files: int = 1) -> Node:
+    """A scan of files of a format."""
+    read = scan(path, files=files, size=GIB)
+    return read | {"metadata": read["metadata"] | {"Format": format_}}
+
+
+WINDOW = node(
+    "Window",
+    node("Exchange", text="Exchange SinglePartition, ENSURE_REQUIREMENTS", records_read=9),
+    text="Window [row_number() AS rank#1], [id#0L ASC NULLS FIRST]",
+    spill_size=0,
+)
+LIMIT = node("GlobalLimit", node("Exchange", text="Exchange SinglePartition, ENSURE_REQUIREMENTS", records_read=9))
+WHOLE = node("Window", node("Exchange", text="Exchange hashpartitioning(id#0L, 200)", records_read=9), spill_size=0)
+
+
+@pytest.mark.parametrize(
+    ("plan", "text"),
+    [
+        (text_of(path="/in/lines.json.gz"), "it reads 1 file of 1.0 GiB, which gz has packed"),
+        (text_of(path="/in/lines.json"), ""),
+        (text_of(path="/in/lines.json.gz", files=9), ""),
+        (text_of(path="/in/part-1.snappy", format_="Parquet"), ""),
+        (WINDOW, "a window without partitionBy brings all rows into one partition"),
+        (LIMIT, "a limit brings all rows that are left into one partition"),
+        (WHOLE, ""),
+    ],
+    ids=["gzip", "plain", "several files", "Parquet", "window", "limit", "window by a column"],
+)
+def test_the_plan_tells_other_causes(plan: Node, text: str) -> None:
+    """Of a single task in a minute; where it tells none, settings are what is left."""
+    finding = found(with_plan(stage([task(0, 40)], seconds=40, **SHUFFLED), plan))["too_few_tasks"]
+    assert text in finding.text
+    assert finding.text.endswith("could run at once") == (not text)
+    assert ("spark.sql" in finding.advice) == (not text)

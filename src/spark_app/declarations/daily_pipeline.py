@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from spark_app.declarations import column_lineage
 from spark_app.declarations.column_lineage import FunctionInput
 from spark_app.declarations.declaration import OF_SCHEMA, Declared, Source
+from spark_app.declarations.trials import NO_DAY, EmptyInputs, Trial, visible
 from spark_app.engine import ingest, project_metric, state
 from spark_app.engine.code_location import nearest
 from spark_app.engine.context import DailyContext
@@ -25,7 +26,7 @@ from spark_app.quality.expectations import Expectation, Rule, Summary
 from spark_app.quality.results import FRESHNESS, ExpectationResult, end_of
 from spark_app.settings import Schedule, Share
 from spark_app.spark import call_sites
-from spark_app.warehouse import hadoop_files, raw_files, schemas
+from spark_app.warehouse import hadoop_files, raw_files
 from spark_app.warehouse.delta_log import Commit
 from spark_app.warehouse.periods import RAW
 from spark_app.warehouse.tables import Table
@@ -116,6 +117,12 @@ class DailyPipeline:
                         f"{declared.name} reads {name}, which no pipeline writes: {nearest(name, tables)}"
                     )
 
+    def trials(self, empty: EmptyInputs) -> Iterator[Trial]:
+        """Its functions, to be called with frames without rows."""
+        for declared in self._declared:
+            plan = _plan_source if declared.source else _plan_table
+            yield Trial(declared.name, declared.location, partial(plan, declared, empty))
+
     def run(self, context: DailyContext, config: DailyConfig) -> None:
         """Writes the tables of the day, or raises and leaves what was published as it was."""
         audited, commits = dict[str, _Audited](), dict[str, Commit]()
@@ -201,6 +208,25 @@ class DailyPipeline:
         return commit
 
 
+def _plan_source(declared: Declared, empty: EmptyInputs) -> None:
+    """Plans the table of a source without rows."""
+    assert declared.source is not None
+    source, rules = declared.source, declared.rules(empty.settings)
+    inputs = {name: empty.day_of(name) for name in declared.reads}
+    rows = _with_columns(declared, _typed(empty.raw(source.schema), source, NO_DAY), inputs)
+    judged = _judged(declared, source, rows, _of_rows(source, rules), NO_DAY)
+    judged = declared.location.require_types(declared.name, judged, declared.table.schema)
+    measures = [measure for rule in rules if not isinstance(rule, Expectation) for measure in rule.measures()]
+    judged.agg(F.count(F.lit(1)), *measures)
+
+
+def _plan_table(declared: Declared, empty: EmptyInputs) -> None:
+    """Plans a table of a day, or a state, without rows."""
+    rows = _returned(declared, [empty.day_of(name) for name in declared.parameters])
+    rules = [rule for rule in declared.rules(empty.settings) if isinstance(rule, Expectation)]
+    rows.agg(F.count(F.lit(1)), *[rule.violations() for rule in rules])
+
+
 def _merged(
     context: DailyContext, declared: Declared, audited: Mapping[str, _Audited], commits: Mapping[str, Commit]
 ) -> Commit:
@@ -279,20 +305,37 @@ def _summarized(
 def _bronze(context: DailyContext, spec: IngestSpec, declared: Declared, source: Source) -> DataFrame:
     raw = context.read_raw(source.name, schema=source.schema, bronze=spec.table, may_be_empty=source.may_be_empty)
     with context.step(f"transform {source.name}", kind="transform"):
-        typed = ingest.typed(raw, schema=source.schema).withColumn("date", F.lit(context.date))
+        typed = _typed(raw, source, context.date)
         inputs = {name: _rows(context, name, {}, {}, context.date) for name in declared.reads}
-        rows = declared(typed, **inputs)
-        declared.location.require_returned(
-            declared.name, rows.columns, [*ingest.PARSED, *declared.schema.names], OF_SCHEMA
-        )
+        rows = _with_columns(declared, typed, inputs)
         origins = column_lineage.of_tables(context, inputs)
         origins |= {f"{source.name}{column_lineage.RAW}": FunctionInput(typed, _raw_folder(context, source))}
         column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
-        checked = ingest.with_violations(
-            rows, columns=declared.schema.names, expectations=spec.expectations, date=context.date
-        )
-        ranked = ingest.with_version_rank(checked, key=source.key, newest_first=source.order)
-        return ranked.select(*declared.table.schema.names)
+        return _judged(declared, source, rows, spec.expectations, context.date)
+
+
+def _typed(raw: DataFrame, source: Source, day: datetime.date) -> DataFrame:
+    return ingest.typed(raw, schema=source.schema).withColumn("date", F.lit(day))
+
+
+def _with_columns(declared: Declared, typed: DataFrame, inputs: Mapping[str, DataFrame]) -> DataFrame:
+    """What the function of a source makes of its typed rows.
+
+    Raises:
+        DeclarationError: It returns no rows, or leaves a column out.
+    """
+    rows = declared.location.require_frame(declared.name, declared(typed, **inputs))
+    declared.location.require_returned(declared.name, rows.columns, [*ingest.PARSED, *declared.schema.names], OF_SCHEMA)
+    return rows
+
+
+def _judged(
+    declared: Declared, source: Source, rows: DataFrame, expectations: Sequence[Expectation], day: datetime.date
+) -> DataFrame:
+    """The rows of the table of a source: each with the expectations that it violates, and its rank."""
+    checked = ingest.with_violations(rows, columns=declared.schema.names, expectations=expectations, date=day)
+    ranked = ingest.with_version_rank(checked, key=source.key, newest_first=source.order)
+    return ranked.select(*declared.table.schema.names)
 
 
 def _raw_folder(context: DailyContext, source: Source) -> str | None:
@@ -322,8 +365,7 @@ def _rows(
         return rows
     if not is_today:
         state.require_accepted(context, name, day)
-    audit = {*schemas.bronze([]).names} - {"date"}
-    return rows.where("version_rank = 1").select(*(each for each in table.schema.names if each not in audit))
+    return rows.where("version_rank = 1").select(*visible(table))
 
 
 @contextmanager
@@ -345,14 +387,12 @@ def _raw_content(context: DailyContext, spec: IngestSpec, source: Source) -> str
 
 
 def _returned(declared: Declared, inputs: Sequence[DataFrame]) -> DataFrame:
-    rows: DataFrame = declared(*inputs)
+    rows = declared.location.require_frame(declared.name, declared(*inputs))
     declared.location.require_returned(declared.name, rows.columns, declared.schema.names, OF_SCHEMA)
-    return rows.select(*declared.schema.names)
+    return declared.location.require_types(declared.name, rows.select(*declared.schema.names), declared.schema)
 
 
 def _results(rows: DataFrame, rules: Sequence[Expectation], config: DailyConfig) -> list[ExpectationResult]:
-    conditions = {each.name: (each.is_violated_in_table or each.is_violated)() for each in rules}
-    counts = [F.count_if(condition).alias(name) for name, condition in conditions.items()]
-    found = rows.agg(F.count(F.lit(1)).alias("rows"), *counts).collect()[0]
+    found = rows.agg(F.count(F.lit(1)).alias("rows"), *[rule.violations() for rule in rules]).collect()[0]
     limits = config.all_limits
     return [expect.result(each.name, found[each.name], found["rows"], limits) for each in rules]

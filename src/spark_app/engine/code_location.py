@@ -9,6 +9,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from spark_app.engine import ddl
@@ -41,11 +43,11 @@ class CodeLocation:
         return cls(code.co_filename, first + offset)
 
     @classmethod
-    def of_error(cls, error: BaseException, *, within: Path) -> "CodeLocation":
-        """The last line of the files in a folder that an exception came through."""
+    def of_error(cls, error: BaseException, *, within: Path, otherwise: "CodeLocation | None" = None) -> "CodeLocation":
+        """The last line of the files in a folder that an exception came through, or another one without such a line."""
         frames = traceback.extract_tb(error.__traceback__)
         own = [frame for frame in frames if Path(frame.filename).is_relative_to(within)]
-        return cls(own[-1].filename, own[-1].lineno or 1) if own else cls(str(within), 1)
+        return cls(own[-1].filename, own[-1].lineno or 1) if own else otherwise or cls(str(within), 1)
 
     def error(self, problem: str) -> DeclarationError:
         """A mistake in this line."""
@@ -63,6 +65,17 @@ class CodeLocation:
             if column not in known:
                 raise self.error(f"{owner} has no column {column}: {nearest(column, known)}")
 
+    def require_frame(self, function: str, returned: object) -> DataFrame:
+        """What a function that is declared here returns, which must be rows.
+
+        Raises:
+            DeclarationError: It is anything else.
+        """
+        if isinstance(returned, DataFrame):
+            return returned
+        what = "nothing" if returned is None else f"a {type(returned).__name__}"
+        raise self.error(f"{function} returns {what}: end it with `return` and the DataFrame of its rows")
+
     def require_returned(self, function: str, returned: Sequence[str], columns: Sequence[str], why: str = "") -> None:
         """Checks that a function that is declared here returns columns.
 
@@ -74,6 +87,24 @@ class CodeLocation:
             raise self.error(
                 f"{function} returns no column {', '.join(missing)}{why}; it returns {', '.join(returned)}"
             )
+
+    def require_types(self, function: str, rows: DataFrame, schema: StructType) -> DataFrame:
+        """The rows with the types of a schema, as far as Spark stores the ones as the others.
+
+        Raises:
+            DeclarationError: A function that is declared here returns a column of a type that is not stored so.
+        """
+        try:
+            return rows.to(schema)
+        except AnalysisException as error:
+            given = error.getMessageParameters() or {}
+            if not {"name", "type", "expectedType"} <= given.keys():
+                raise
+            name, kind, expected = (given[key].strip('"`') for key in ("name", "type", "expectedType"))
+            raise self.error(
+                f"{function} returns {name} as {kind.lower()}, and declares it as {expected.lower()}: cast it, or "
+                "declare what it is"
+            ) from error
 
 
 def columns_of(names: str | Sequence[str]) -> tuple[str, ...]:

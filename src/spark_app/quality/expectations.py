@@ -49,6 +49,10 @@ class Expectation:
         """The column that it is about."""
         return self.name.rpartition(".")[0]
 
+    def violations(self) -> Column:
+        """An aggregate over the rows of a table or a stream: how many violate it."""
+        return F.count_if((self.is_violated_in_table or self.is_violated)()).alias(self.name)
+
 
 def not_null(column: str) -> Expectation:
     """The column has a value, readable or not."""

@@ -12,14 +12,21 @@ HEADERS: Final = ("module", "what it is", "what it makes", "of what")
 def check(*, json: options.Json = False, config: options.Config = None) -> None:
     """Look for mistakes in a project before it runs: calls each of its functions with frames without rows."""
     # Spark is imported only now, so that --help and usage errors answer at once.
-    from spark_app.commands.terminal import Terminal
-    from spark_app.execution.checks import of_project
     from spark_app.settings import load_settings
+    from spark_app.spark import embedded
 
-    terminal, settings = Terminal(), load_settings(config)
-    with terminal:
-        terminal.wait("starting Spark")
-        found = of_project(settings, listener=terminal)
+    settings = load_settings(config)
+    with embedded.starting(settings) as jvm:
+        from spark_app.commands.terminal import Terminal
+        from spark_app.execution.checks import of_project
+        from spark_app.execution.pipelines import PACKAGES
+        from spark_app.execution.run import load_jobs
+
+        terminal = Terminal()
+        loaded = {job.name: job.pipeline for package in PACKAGES for job in load_jobs(settings, package)}
+        with terminal:
+            terminal.wait("starting Spark")
+            found = of_project(settings, loaded, listener=terminal, jvm=jvm)
     document = {"modules": found.modules, "findings": found.findings}
     if len(found.mistakes) == 1:
         failure = ConfigError(found.mistakes[0].message)

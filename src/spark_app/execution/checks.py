@@ -5,14 +5,19 @@ or written. A function may act on its rows (`collect`, `count`, `pivot`); what i
 what it makes of some, so that its failure is a remark, and no mistake.
 """
 
+import hashlib
+import json
+import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, Literal
 
+import pyspark
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -27,22 +32,18 @@ from spark_app.engine.code_location import CodeLocation, DeclarationError, neare
 from spark_app.engine.dead_letters import DeadLetters
 from spark_app.engine.progress import ProgressListener
 from spark_app.execution import pipelines
-from spark_app.execution.run import load_jobs
+from spark_app.execution.application import Application
+from spark_app.local_files import ensure_dir
+from spark_app.project import Project
 from spark_app.settings import Settings
-from spark_app.spark import jars, session
+from spark_app.spark import embedded, jars
 from spark_app.spark.asked_rows import asked_rows
-from spark_app.spark.java_runtime import require_java
-from spark_app.telemetry.exceptions import message_of
+from spark_app.spark.session import StartingJvm
+from spark_app.telemetry.exceptions import message_of, summary_of
 from spark_app.warehouse.tables import Table
 
 ELSEWHERE: Final = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")
 """Conditions of Spark that are about what is stored, which may be elsewhere, and not about the program."""
-EMBEDDED: Final = {
-    "spark.master": "local[1]",
-    "spark.ui.enabled": "false",
-    "spark.eventLog.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-}
 KINDS: Final[Mapping[type, str]] = {
     DailyPipeline: "daily tables",
     DeclaredStream: "query",
@@ -56,6 +57,8 @@ WRONG_CALL: Final = re.compile(r"\(\) (?:missing|takes|got an unexpected|got mul
 """What Python says where a function is called otherwise than it is declared."""
 PLAN: Final = re.compile(r";(?: line \d+ pos \d+;)?\s*\n|\s*SQLSTATE: \w+|\n\nJVM stacktrace")
 """Where the message of an exception of Spark ends, and a plan or a stack begins."""
+RECORD: Final = "checked.json"
+"""The file beside Spark's logs that says which pipelines had no mistake, in a project of which fingerprint."""
 MAX_CHARACTERS: Final = 400
 
 
@@ -116,30 +119,81 @@ class Checked:
         return [each for each in self.findings if each.kind == "note"]
 
 
-def of_project(settings: Settings, *, listener: ProgressListener) -> Checked:
+def of_project(
+    settings: Settings, loaded: Mapping[str, Any], *, listener: ProgressListener, jvm: StartingJvm
+) -> Checked:
     """The current project, in a Spark of one core that is embedded in this process.
 
-    Raises:
-        ConfigError: A declaration or a configuration cannot be read.
+    Args:
+        settings: The configuration.
+        loaded: The pipelines by name.
+        listener: Hears notes.
+        jvm: The JVM that was started for it.
     """
-    jobs = [job for package in pipelines.PACKAGES for job in load_jobs(settings, package)]
-    loaded = {job.name: job.pipeline for job in jobs}
     tables = {table.name: table for table in pipelines.declared_tables()}
-    with embedded(settings, listener=listener) as spark:
+    jars.ensure_jars(note=listener.note)
+    with embedded.started(settings, "spark-app check", jvm) as spark:
         return Checked([_module(*each) for each in loaded.items()], findings(spark, loaded, tables, settings))
 
 
-@contextmanager
-def embedded(settings: Settings, *, listener: ProgressListener) -> Iterator[SparkSession]:
-    """A session of this process alone, whatever master is configured."""
-    require_java()
-    jars.ensure_jars(note=listener.note)
-    log_file = session.log_file_of(settings, "check")
-    spark = session.start(settings, name="spark-app check", log_file=log_file, extra=EMBEDDED)
+def require_no_mistake(application: Application, loaded: Mapping[str, Any]) -> None:
+    """Looks for mistakes before a run, where the project has changed since it was last without any.
+
+    What hinders the search is no failure of the run: it costs a remark.
+
+    Args:
+        application: The application, in which nothing has run yet.
+        loaded: The pipelines that are about to run, by name.
+
+    Raises:
+        DeclarationError: A function fails whatever the data.
+    """
     try:
-        yield spark
-    finally:
-        session.stop(spark)
+        record, now = application.settings.logs_path / RECORD, fingerprint(project.required(), application.settings)
+        known = _known(record, now)
+        if known.issuperset(loaded):
+            return
+        found = findings(application.spark, loaded, application.warehouse.tables, application.settings)
+        mistakes = [each.message for each in found if each.kind == "mistake"]
+        if not mistakes:
+            _keep(record, now, known.union(loaded))
+    except Exception as error:  # noqa: BLE001 - the run may be right
+        application.listener.note(f"functions were not checked before the run: {summary_of(error)}")
+        return
+    if mistakes:
+        others = f"; {len(mistakes) - 1} more: spark-app check" if len(mistakes) > 1 else ""
+        raise DeclarationError(f"{mistakes[0]}{others}")
+
+
+def fingerprint(of: Project, settings: Settings) -> str:
+    """Names what a project says, and what reads it: it is another one if a mistake may have come or gone."""
+    found = hashlib.sha256(f"{version('spark-app')} {pyspark.__version__}".encode())
+    folders = {_package(of): ("*.py",), settings.config: ("*.yml", "*.conf")}
+    for folder, patterns in folders.items():
+        for file in sorted(file for pattern in patterns for file in folder.rglob(pattern)):
+            content = file.read_bytes()
+            found.update(f"{file.relative_to(folder)} {len(content)} ".encode())
+            found.update(content)
+    return found.hexdigest()
+
+
+def _known(record: Path, now: str) -> set[str]:
+    """The pipelines that had no mistake in a project as it is now."""
+    try:
+        content = json.loads(record.read_text(encoding="utf-8"))
+        return {*content["pipelines"]} if content["fingerprint"] == now else set()
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+
+
+def _keep(record: Path, now: str, without_mistakes: Iterable[str]) -> None:
+    """Notes which pipelines have no mistake; a folder that cannot be written is no reason not to run."""
+    content = json.dumps({"fingerprint": now, "pipelines": sorted(without_mistakes)})
+    with suppress(OSError):
+        ensure_dir(record.parent)
+        beside = record.with_suffix(f".{os.getpid()}")
+        beside.write_text(content, encoding="utf-8")
+        beside.replace(record)
 
 
 def _module(name: str, pipeline: Any) -> Module:
@@ -214,14 +268,13 @@ def _line(error: Exception, trial: Trial, kind: str) -> str:
     """One line about what a function raised, with file and line."""
     if isinstance(error, DeclarationError):
         return str(error)
-    location = CodeLocation.of_error(error, within=_package(), otherwise=trial.location)
+    location = CodeLocation.of_error(error, within=_package(project.required()), otherwise=trial.location)
     text = _meaning(error) if kind == "mistake" else f"not checked without data: {_said(error)}"
     return str(location.error(f"{trial.function}: {text}"))
 
 
-def _package() -> Path:
-    found = project.required()
-    return found.folder.joinpath(*found.package.split("."))
+def _package(of: Project) -> Path:
+    return of.folder.joinpath(*of.package.split("."))
 
 
 def _meaning(error: Exception) -> str:

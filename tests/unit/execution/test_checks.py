@@ -3,16 +3,18 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NoReturn
 
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_app import testing
 from spark_app.errors import SparkAppError
 from spark_app.execution import checks, pipelines
 from spark_app.execution.checks import Finding
 from spark_app.execution.run import load_jobs
 from spark_app.settings import load_settings
+from tests.unit.watching import Watching
 
 DAYS: Final = "etl/daily_orders.py"
 VIEWS: Final = "streaming/views_per_page.py"
@@ -153,3 +155,57 @@ def test_what_a_function_sets_is_gone_afterwards(spark: SparkSession, shop: Path
     assert spark.conf.get("spark.sql.shuffle.partitions") == before
     assert not spark.catalog.tableExists("seen")
     assert SparkSession.getActiveSession() is not None
+
+
+@pytest.fixture
+def counted(shop: Path) -> Path:
+    """A project whose function notes each of its calls."""
+    edit(
+        shop / DAYS,
+        "return orders.groupBy",
+        'with open("calls", "a") as calls:\n        calls.write("x")\n    return orders.groupBy',
+    )
+    return shop
+
+
+def require(spark: SparkSession, listener: Watching | None = None, **added: Any) -> int:
+    """Looks for mistakes before a run of the daily pipelines, and returns how often the function was called so far."""
+    settings = load_settings()
+    loaded = pipelines.load("etl") | added
+    with testing.application(spark, settings, listener=listener) as application:
+        checks.require_no_mistake(application, loaded)
+    return len(Path("calls").read_text(encoding="utf-8"))
+
+
+def test_a_run_looks_for_mistakes_where_the_project_has_changed(spark: SparkSession, counted: Path) -> None:
+    """What had none, and is as it was, is not called again."""
+    assert (require(spark), require(spark)) == (1, 1)
+    (counted / "etl" / "_further.py").write_text("", encoding="utf-8")
+    assert (require(spark), require(spark)) == (2, 2)
+    Path("config", "etl", "daily_orders.yml").write_text("default_limit: 0.5\n", encoding="utf-8")
+    assert require(spark) == 3
+
+
+def test_a_run_with_a_mistake_ends_before_it_begins(spark: SparkSession, counted: Path) -> None:
+    """Each time, until it is mended."""
+    edit(counted / DAYS, 'F.sum("amount")', 'F.sum("amout")')
+    for _ in range(2):
+        with pytest.raises(SparkAppError, match=r":48: daily_orders: there is no column amout: do you mean amount\?$"):
+            require(spark)
+
+
+class Unreadable:
+    """A pipeline that cannot be asked for its functions."""
+
+    def trials(self, _: object) -> NoReturn:
+        """Fails."""
+        raise RuntimeError("this is no function of the project")
+
+
+def test_what_hinders_the_search_is_a_remark(spark: SparkSession, counted: Path) -> None:
+    """The run goes on: it may be right."""
+    listener = Watching()
+    require(spark, listener, unreadable=Unreadable())
+    assert listener.notes == [
+        "functions were not checked before the run: RuntimeError: this is no function of the project"
+    ], counted

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
@@ -15,6 +15,9 @@ from pyspark.sql.types import StructType
 
 from spark_app.engine import ddl
 from spark_app.errors import ConfigError
+
+UNSTORED: Final = frozenset(" ,;{}()\n\t=")
+"""Characters that Delta stores in no name of a column."""
 
 
 class DeclarationError(ConfigError):
@@ -130,6 +133,21 @@ def parsed(text: str | StructType, location: CodeLocation) -> StructType:
         return ddl.schema(text)
     except ValueError as error:
         raise location.error(f"schema: {error}") from error
+
+
+def stored(text: str | StructType, location: CodeLocation) -> StructType:
+    """The schema of a table.
+
+    Raises:
+        DeclarationError: It cannot be read, or has a column that Delta does not store.
+    """
+    columns = parsed(text, location)
+    for name in columns.names:
+        if UNSTORED.intersection(name):
+            raise location.error(
+                f"schema: {name!r} is no name that Delta stores: rename it, without spaces and any of ,;{{}}()="
+            )
+    return columns
 
 
 def schema(text: str) -> StructType:

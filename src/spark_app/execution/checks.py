@@ -52,6 +52,8 @@ KINDS: Final[Mapping[type, str]] = {
     DeadLetters: "query",
     OwnPipeline: "own",
 }
+ON_A_STREAM: Final = "Queries with streaming sources must be executed with writeStream"
+"""What Spark says where a function asks a stream for its rows, which has none to give."""
 OF_FRAMES: Final = re.compile(r"'?(?:DataFrame|Column|GroupedData)'?")
 WRONG_CALL: Final = re.compile(r"\(\) (?:missing|takes|got an unexpected|got multiple)")
 """What Python says where a function is called otherwise than it is declared."""
@@ -85,7 +87,7 @@ class Module:
 
     Attributes:
         name: `etl.daily_sales`.
-        kind: What it is: a daily pipeline, a query, a model, or one that does all itself.
+        kind: What it is: a daily pipeline, a query, a model, one that does all itself, or a helper of others.
         makes: The names of what it writes.
         reads: The names of what it reads.
     """
@@ -133,7 +135,9 @@ def of_project(
     tables = {table.name: table for table in pipelines.declared_tables()}
     jars.ensure_jars(note=listener.note)
     with embedded.started(settings, "spark-app check", jvm) as spark:
-        return Checked([_module(*each) for each in loaded.items()], findings(spark, loaded, tables, settings))
+        found = findings(spark, loaded, tables, settings)
+    helping = [Module(name, "helper", "", "") for name in sorted(pipelines.helpers())]
+    return Checked([*[_module(*each) for each in loaded.items()], *helping], found)
 
 
 def require_no_mistake(application: Application, loaded: Mapping[str, Any]) -> None:
@@ -168,7 +172,7 @@ def require_no_mistake(application: Application, loaded: Mapping[str, Any]) -> N
 def fingerprint(of: Project, settings: Settings) -> str:
     """Names what a project says, and what reads it: it is another one if a mistake may have come or gone."""
     found = hashlib.sha256(f"{version('spark-app')} {pyspark.__version__}".encode())
-    folders = {_package(of): ("*.py",), settings.config: ("*.yml", "*.conf")}
+    folders = {of.source_folder: ("*.py",), settings.config: ("*.yml", "*.conf")}
     for folder, patterns in folders.items():
         for file in sorted(file for pattern in patterns for file in folder.rglob(pattern)):
             content = file.read_bytes()
@@ -241,7 +245,8 @@ def _finding(pipeline: str, trial: Trial) -> Finding | None:
         try:
             trial.call()
         except Exception as error:  # noqa: BLE001 - a function of a project may raise anything
-            kind: Literal["mistake", "note"] = "mistake" if _is_mistake(error) and not asked.happened else "note"
+            is_of_rows = asked.happened and ON_A_STREAM not in message_of(error)
+            kind: Literal["mistake", "note"] = "mistake" if _is_mistake(error) and not is_of_rows else "note"
             return Finding(pipeline, trial.function, kind, _line(error, trial, kind))
     return None
 
@@ -268,13 +273,9 @@ def _line(error: Exception, trial: Trial, kind: str) -> str:
     """One line about what a function raised, with file and line."""
     if isinstance(error, DeclarationError):
         return str(error)
-    location = CodeLocation.of_error(error, within=_package(project.required()), otherwise=trial.location)
+    location = CodeLocation.of_error(error, within=project.required().source_folder, otherwise=trial.location)
     text = _meaning(error) if kind == "mistake" else f"not checked without data: {_said(error)}"
     return str(location.error(f"{trial.function}: {text}"))
-
-
-def _package(of: Project) -> Path:
-    return of.folder.joinpath(*of.package.split("."))
 
 
 def _meaning(error: Exception) -> str:
@@ -283,6 +284,8 @@ def _meaning(error: Exception) -> str:
         given = error.getMessageParameters() or {}
         names = [name.strip().strip("`") for name in given.get("proposal", "").split(",") if name.strip()]
         return no_column(given.get("objectName", "").replace("`", ""), names)
+    if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
+        return f"{_said(error)}: {nearest(error.name or '', [each for each in vars(error.obj) if each[0] != '_'])}"
     if isinstance(error, AttributeError) and (frame := _asked(error)) is not None:
         return no_column(error.name or str(error).partition("`")[2].partition("`")[0], frame.columns)
     return _said(error)

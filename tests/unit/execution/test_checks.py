@@ -1,6 +1,8 @@
 """Mistakes that people make in functions: each is one line with its place, before anything is read or written."""
 
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -17,6 +19,7 @@ from spark_app.settings import load_settings
 from tests.unit.watching import Watching
 
 DAYS: Final = "etl/daily_orders.py"
+SOURCES: Final = "sources.py"
 VIEWS: Final = "streaming/views_per_page.py"
 
 
@@ -90,6 +93,262 @@ MISTAKES: Final = (
         '"pages").agg',
         r"views_per_page: there is no column pages: do you mean page\?",
     ),
+    Mistake(
+        "a return of something else",
+        DAYS,
+        44,
+        "return orders.groupBy",
+        "return 1, orders.groupBy",
+        r"daily_orders returns a tuple: end it with `return` and the DataFrame of its rows",
+    ),
+    Mistake(
+        "a column left out",
+        DAYS,
+        44,
+        '.agg(F.count("*").alias("orders"), F.sum("amount").alias("total"))',
+        '.agg(F.count("*").alias("orders"))',
+        r"daily_orders returns no column total, which its schema has; it returns day, country, orders",
+    ),
+    Mistake(
+        "a state for an aggregate",
+        DAYS,
+        46,
+        "return orders.groupBy",
+        "return orders.groupby2",
+        r"daily_orders: there is no column groupby2: .*",
+    ),
+    Mistake(
+        "a function of Spark misspelt",
+        DAYS,
+        46,
+        'F.sum("amount")',
+        'F.summ("amount")',
+        r"daily_orders: AttributeError: module 'pyspark.sql.functions' has no attribute 'summ': do you mean sum\?",
+    ),
+    Mistake(
+        "a function of groups misspelt",
+        DAYS,
+        46,
+        ").agg(",
+        ").aggregate(",
+        r"daily_orders: AttributeError: 'GroupedData' object has no attribute 'aggregate'.*",
+    ),
+    Mistake(
+        "a variable misspelt",
+        DAYS,
+        46,
+        "return orders.groupBy",
+        "return oders.groupBy",
+        r"daily_orders: NameError: name 'oders' is not defined",
+    ),
+    Mistake(
+        "an argument too few",
+        DAYS,
+        46,
+        'F.sum("amount")',
+        "F.sum()",
+        r"daily_orders: TypeError: sum\(\) missing 1 required positional argument: 'col'",
+    ),
+    Mistake(
+        "a frame as a number",
+        DAYS,
+        46,
+        "return orders.groupBy",
+        "orders + 1\n    return orders.groupBy",
+        r"daily_orders: TypeError: unsupported operand type\(s\) for \+: 'DataFrame' and 'int'",
+    ),
+    Mistake(
+        "and between columns",
+        DAYS,
+        46,
+        "return orders.groupBy",
+        'orders = orders.where(F.col("amount") > 1 and F.col("country") == "DE")\n    return orders.groupBy',
+        r"daily_orders: .*CANNOT_CONVERT_COLUMN_INTO_BOOL.*",
+    ),
+    Mistake(
+        "SQL that cannot be read",
+        DAYS,
+        46,
+        "return orders.groupBy",
+        'orders = orders.where("amount >")\n    return orders.groupBy',
+        r"daily_orders: \[PARSE_SYNTAX_ERROR\] Syntax error at or near end of input\.",
+    ),
+    Mistake(
+        "a column misspelt in SQL",
+        DAYS,
+        46,
+        "return orders.groupBy",
+        'orders = orders.where("amout > 1")\n    return orders.groupBy',
+        r"daily_orders: there is no column amout: do you mean amount\?",
+    ),
+    Mistake(
+        "a function of SQL misspelt",
+        DAYS,
+        46,
+        'F.sum("amount")',
+        'F.expr("summ(amount)")',
+        r"daily_orders: \[UNRESOLVED_ROUTINE\] .*summ.*",
+    ),
+    Mistake(
+        "a function of the wrong type",
+        DAYS,
+        46,
+        'F.sum("amount")',
+        'F.sum(F.date_add("country", F.col("day")))',
+        r"daily_orders: \[DATATYPE_MISMATCH.*",
+    ),
+    Mistake(
+        "a column that was dropped",
+        DAYS,
+        46,
+        "return orders.groupBy",
+        'return orders.drop("country").groupBy',
+        r"daily_orders: there is no column country: .*",
+    ),
+    Mistake(
+        "a column that is there twice",
+        DAYS,
+        46,
+        "return orders.groupBy",
+        'return orders.join(orders.select("order_id", "country"), "order_id").groupBy',
+        r"daily_orders: \[AMBIGUOUS_REFERENCE\] .*country.*",
+    ),
+    Mistake(
+        "a union of other columns",
+        DAYS,
+        46,
+        "return orders.groupBy",
+        'return orders.union(orders.select("day")).groupBy',
+        r"daily_orders: \[NUM_COLUMNS_MISMATCH\].*",
+    ),
+    Mistake(
+        "text for money",
+        DAYS,
+        44,
+        'F.sum("amount").alias("total")',
+        'F.max("country").alias("total")',
+        r"daily_orders returns total as string, and declares it as decimal\(22,2\): cast it, or declare what it is",
+    ),
+    Mistake(
+        "a source whose columns are left out",
+        DAYS,
+        19,
+        "    return rows\n",
+        '    return rows.drop("country")\n',
+        r"bronze_orders returns no column country, which its schema has; it returns .*",
+    ),
+    Mistake(
+        "a column of a source misspelt",
+        DAYS,
+        21,
+        "    return rows\n",
+        '    return rows.withColumn("country", F.upper("contry"))\n',
+        r"bronze_orders: there is no column contry: do you mean country\?",
+    ),
+    Mistake(
+        "a source whose types change",
+        DAYS,
+        19,
+        "    return rows\n",
+        '    return rows.withColumn("ordered_at", F.lit(1))\n',
+        r"bronze_orders returns ordered_at as int, and declares it as timestamp: cast it, or declare what it is",
+    ),
+    Mistake(
+        "a nested type in a source",
+        SOURCES,
+        5,
+        "country string",
+        "country array<string>",
+        r"source orders: country is array<string>, and raw values are read as text: declare it as string, and let .*",
+    ),
+    Mistake(
+        "a space in a name",
+        SOURCES,
+        5,
+        "country string",
+        "`the country` string",
+        r"schema: 'the country' is no name that Delta stores: rename it, without spaces and any of .*",
+    ),
+    Mistake(
+        "a name twice, in capitals",
+        SOURCES,
+        5,
+        "country string",
+        "Order_id string",
+        r"schema: the column order_id is declared twice",
+    ),
+    Mistake(
+        "an expectation misspelt",
+        DAYS,
+        42,
+        'expect.at_least("orders", 1)',
+        'expect.uniqe("orders")',
+        r"AttributeError: module 'spark_app.quality.expectations' has no attribute 'uniqe': do you mean unique\?",
+    ),
+    Mistake(
+        "freshness of a table",
+        DAYS,
+        44,
+        'expect.at_least("orders", 1)',
+        'expect.fresh("orders")',
+        r"daily_orders expects freshness of orders, which is judged of the rows of a source: declare it with @daily.*",
+    ),
+    Mistake(
+        "outliers of a table",
+        DAYS,
+        44,
+        'expect.at_least("orders", 1)',
+        'expect.outliers("orders", sigmas=3)',
+        r"daily_orders expects outliers of orders, which is judged of the rows of a source: declare it with @daily.*",
+    ),
+    Mistake(
+        "uniqueness of a source",
+        DAYS,
+        19,
+        'expect.not_null("country")',
+        'expect.unique("country")',
+        r"bronze_orders expects country.unique, and each row of a source is judged alone: .*",
+    ),
+    Mistake(
+        "a decorator forgotten",
+        "streaming/views_per_page.py",
+        1,
+        "@stream.table(",
+        "_ = dict(",
+        r"streaming.views_per_page is no pipeline: declare a function with a decorator of spark_app, .*",
+    ),
+    Mistake(
+        "a view without its column",
+        VIEWS,
+        17,
+        '"page", "views")',
+        '"page")',
+        r"views_per_page returns no column views, which its schema has; it returns started_at, page",
+    ),
+    Mistake(
+        "a type of a view",
+        VIEWS,
+        17,
+        '"page", "views")',
+        'F.lit(1).alias("page"), F.current_date().alias("views"))',
+        r"views_per_page returns views as date, and declares it as bigint: cast it, or declare what it is",
+    ),
+    Mistake(
+        "an action on a stream",
+        VIEWS,
+        19,
+        "windows = page_views",
+        "page_views.count()\n    windows = page_views",
+        r"views_per_page: .*Queries with streaming sources must be executed with writeStream\.start.*",
+    ),
+    Mistake(
+        "no return of a query",
+        VIEWS,
+        17,
+        "return windows",
+        "windows",
+        r"views_per_page returns nothing: end it with `return` and the DataFrame of its rows",
+    ),
 )
 
 
@@ -106,6 +365,46 @@ def edit(file: Path, right: str, wrong: str) -> None:
     text = file.read_text(encoding="utf-8")
     assert right in text
     file.write_text(text.replace(right, wrong), encoding="utf-8")
+
+
+def said_by_the_command(shop: Path) -> str:
+    """What a command says of the project, in a process where no Spark runs while modules are loaded."""
+    command = [sys.executable, "-m", "spark_app", "graph"]
+    return subprocess.run(command, cwd=shop.parent, capture_output=True, text=True, check=False, timeout=60).stderr
+
+
+def test_a_function_of_spark_names_its_type_as_text(shop: Path) -> None:
+    """As Spark's documentation does, though its parser does not run yet."""
+    half = '@F.udf("decimal(10, 3)")\ndef half(amount):\n    return amount / 2\n\n\n@daily.source('
+    edit(shop / DAYS, "@daily.source(", half)
+    assert said_by_the_command(shop) == ""
+    edit(shop / DAYS, '"decimal(10, 3)"', '"decimel(10, 3)"')
+    wrong = "ValueError: the function: 'decimel' is no type of Spark; do you mean decimal?"
+    assert said_by_the_command(shop) == f"error: {shop.name}/{DAYS}:10: {wrong}\n"
+
+
+def test_a_column_outside_a_function_is_one_line(shop: Path) -> None:
+    """It needs Spark, which starts after the modules are loaded; it was an assertion without a word."""
+    edit(shop / DAYS, "@daily.source(", 'LARGE = F.col("amount") > 100\n\n\n@daily.source(')
+    assert said_by_the_command(shop) == (
+        f"error: {shop.name}/{DAYS}:10: this needs Spark, which starts after the modules are loaded: move it into the "
+        "function that uses it (_invoke_function in pyspark)\n"
+    )
+
+
+HELPER: Final = "def doubled(column):\n    return column * 2\n"
+
+
+def test_a_module_that_another_one_imports_is_a_helper(spark: SparkSession, shop: Path) -> None:
+    """It runs nothing itself, and is no mistake; the list of modules says that it is one."""
+    (shop / "etl" / "amounts.py").write_text(HELPER, encoding="utf-8")
+    with pytest.raises(SparkAppError, match=r"etl\.amounts is no pipeline: declare a function"):
+        said(spark)
+    edit(shop / DAYS, "from spark_app import", f"from {shop.name}.etl.amounts import doubled\nfrom spark_app import")
+    assert said(spark) == []
+    assert pipelines.helpers() == {"etl.amounts"}
+    with pytest.raises(SparkAppError, match=r"etl\.amounts declares nothing that runs: its functions are for other"):
+        load_jobs(load_settings(), "etl", ["amounts"])
 
 
 def test_of_a_project_without_mistakes_nothing_is_said(spark: SparkSession, shop: Path) -> None:
@@ -209,3 +508,11 @@ def test_what_hinders_the_search_is_a_remark(spark: SparkSession, counted: Path)
     assert listener.notes == [
         "functions were not checked before the run: RuntimeError: this is no function of the project"
     ], counted
+
+
+def test_an_unknown_expectation_in_the_configuration_names_its_line(shop: Path) -> None:
+    """And the nearest right one."""
+    file = shop.parent / "config" / "etl" / "daily_orders.yml"
+    file.write_text("default_limit: 0.01\nlimits:\n  malformed: 0.1\n  orders.rnge: 0.1\n", encoding="utf-8")
+    with pytest.raises(SparkAppError, match=r"daily_orders\.yml:4: limits: unknown .*; do you mean orders\.range\?"):
+        load_jobs(load_settings(), "etl")

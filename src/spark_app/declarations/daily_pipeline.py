@@ -15,9 +15,10 @@ from spark_app.declarations import column_lineage
 from spark_app.declarations.column_lineage import FunctionInput
 from spark_app.declarations.declaration import OF_SCHEMA, Declared, Source
 from spark_app.declarations.trials import NO_DAY, EmptyInputs, Trial, visible
-from spark_app.engine import ingest, project_metric, state
+from spark_app.engine import failing_rows, ingest, project_metric, state
 from spark_app.engine.code_location import nearest
 from spark_app.engine.context import DailyContext
+from spark_app.engine.failing_rows import Computation
 from spark_app.engine.ingest import Audit, IngestSpec
 from spark_app.engine.limits import Limit
 from spark_app.errors import QualityGateError
@@ -155,8 +156,10 @@ class DailyPipeline:
         )
         made_of = {f"{RAW}{source.name}": _raw_content(context, spec, source)}
         made_of |= context.reads_of(declared.reads, context.date)
-        rows = _bronze(context, spec, declared, source)
-        commit = context.replace_partition(rows, spec.table, reads=made_of, is_judged=False)
+        typed = _read(context, spec, source)
+        with failing_rows.named(_of_source(context, spec, declared, source, typed)):
+            rows = _bronze(context, spec, declared, source, typed)
+            commit = context.replace_partition(rows, spec.table, reads=made_of, is_judged=False)
         with context.step(f"audit {spec.table}", kind="transform"):
             measures = [measure for summary in summaries for measure in summary.measures()]
             audit = ingest.audit(context, spec, commit, measures=measures)
@@ -186,26 +189,36 @@ class DailyPipeline:
         rows = _returned(declared, list(inputs.values()))
         origins = column_lineage.of_tables(context, inputs)
         column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
-        rules = [rule for rule in declared.rules(context.settings) if isinstance(rule, Expectation)]
-        if rules and config.checks:
-            context.declare(declared.name, [rule.name for rule in rules])
-            with context.step(f"check {declared.name}", kind="transform"):
-                results = _results(rows, rules, config)
-            context.enforce(results, table=declared.name)
         counted = [audited[name].audit.latest for name in declared.reads if name in audited and declared.key]
         is_last = declared is self._declared[-1]
-        commit = context.replace_partition(
-            rows,
-            declared.name,
-            kind="publish" if is_last else "write",
-            count=counted[0] if counted else None,
-            reads=made_of,
-        )
+        with failing_rows.named(_of_tables(context, declared, inputs, audited)):
+            _check(context, config, declared, rows)
+            commit = context.replace_partition(
+                rows,
+                declared.name,
+                kind="publish" if is_last else "write",
+                count=counted[0] if counted else None,
+                reads=made_of,
+            )
         if counted or (is_last and not audited):
             context.report_rows(published=commit.rows)
         if declared.metrics:
             context.telemetry.errors.guard(f"{declared.name} not measured", _measure, context, declared, commit)
         return commit
+
+
+def _check(context: DailyContext, config: DailyConfig, declared: Declared, rows: DataFrame) -> None:
+    """Judges the rows of a table, before they are written.
+
+    Raises:
+        QualityGateError: More rows violate an expectation than its limit allows.
+    """
+    rules = [rule for rule in declared.rules(context.settings) if isinstance(rule, Expectation)]
+    if rules and config.checks:
+        context.declare(declared.name, [rule.name for rule in rules])
+        with context.step(f"check {declared.name}", kind="transform"):
+            results = _results(rows, rules, config)
+        context.enforce(results, table=declared.name)
 
 
 def _plan_source(declared: Declared, empty: EmptyInputs) -> None:
@@ -302,10 +315,49 @@ def _summarized(
     return found
 
 
-def _bronze(context: DailyContext, spec: IngestSpec, declared: Declared, source: Source) -> DataFrame:
+def _read(context: DailyContext, spec: IngestSpec, source: Source) -> DataFrame:
     raw = context.read_raw(source.name, schema=source.schema, bronze=spec.table, may_be_empty=source.may_be_empty)
+    return _typed(raw, source, context.date)
+
+
+def _of_source(
+    context: DailyContext, spec: IngestSpec, declared: Declared, source: Source, typed: DataFrame
+) -> Computation:
+    """What is computed of raw rows; one that fails is in no table yet, but in a file."""
+    inputs = {name: _rows(context, name, {}, {}, context.date) for name in declared.reads}
+    folder = raw_files.day_folder(context.settings.raw_path, source.name, context.date)
+    return Computation(
+        declared.name,
+        declared.location,
+        typed,
+        source.name,
+        source.key,
+        lambda rows: _judged(declared, source, declared(rows, **inputs), spec.expectations, context.date),
+        lambda condition: f"{condition}, in {folder}",
+    )
+
+
+def _of_tables(
+    context: DailyContext, declared: Declared, inputs: Mapping[str, DataFrame], audited: Mapping[str, _Audited]
+) -> Computation:
+    """What is computed of the rows of tables: a row of the first of them may fail."""
+    first, *others = declared.reads
+    table = context.warehouse.tables[first]
+    key = audited[first].key if first in audited else table.key
+    day = f" --date {context.date}" if table.day else ""
+    return Computation(
+        declared.name,
+        declared.location,
+        inputs[first],
+        first,
+        key,
+        lambda rows: _returned(declared, [rows, *(inputs[name] for name in others)]),
+        lambda condition: f'spark-app show {first}{day} --where "{condition}"',
+    )
+
+
+def _bronze(context: DailyContext, spec: IngestSpec, declared: Declared, source: Source, typed: DataFrame) -> DataFrame:
     with context.step(f"transform {source.name}", kind="transform"):
-        typed = _typed(raw, source, context.date)
         inputs = {name: _rows(context, name, {}, {}, context.date) for name in declared.reads}
         rows = _with_columns(declared, typed, inputs)
         origins = column_lineage.of_tables(context, inputs)

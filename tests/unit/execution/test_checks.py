@@ -441,6 +441,20 @@ def test_a_function_that_acts_on_its_rows_is_not_refused(spark: SparkSession, sh
     assert "daily_orders: not checked without data: " in found.message
 
 
+def test_an_expectation_of_a_stream_is_about_the_columns_of_its_table(spark: SparkSession, shop: Path) -> None:
+    """Streams do not have the text that raw rows have, which was asked for before."""
+    edit(shop / VIEWS, "from spark_app import stream", "from spark_app import expect, stream")
+    edit(shop / VIEWS, 'watermark="10 minutes",', 'watermark="10 minutes", expect=[expect.not_null("page")],')
+    assert said(spark) == []
+
+
+def test_an_expectation_that_needs_another_column_is_a_mistake(spark: SparkSession, shop: Path) -> None:
+    """`of_day` compares with the column `date`, which this table does not have."""
+    edit(shop / DAYS, 'expect=[expect.at_least("orders", 1)]', 'expect=[expect.of_day("day")]')
+    [found] = said(spark)
+    assert "etl/daily_orders.py:44: daily_orders: there is no column date: there are " in found.message
+
+
 def test_what_a_function_sets_is_gone_afterwards(spark: SparkSession, shop: Path) -> None:
     """Settings and views of the session that runs pipelines stay as they are."""
     edit(

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from difflib import get_close_matches
@@ -566,21 +566,24 @@ def _explained(model: type[BaseModel], problem: Any, file: Path) -> str:
 
 def _place(file: Path, problem: Any) -> str:
     """The file of a value that is wrong, and the line of its key, or of the key in it that the message quotes."""
-    quoted = re.search(r"'([^']+)'", problem["msg"])
-    keys = [*problem["loc"]]
+    quoted, keys = re.search(r"'([^']+)'", problem["msg"]), [*problem["loc"]]
     if quoted and isinstance(problem["input"], Mapping) and quoted[1] in problem["input"]:
         keys.append(quoted[1])
+    return located(file, keys)
+
+
+def located(file: Path, keys: Sequence[object]) -> str:
+    """A file of configuration, and the line of a key in it, as far as it is there: `config/app.yml:12`."""
+    line = 0
     with suppress(OSError, yaml.YAMLError, UnicodeDecodeError):
-        node, line = yaml.compose(file.read_text(encoding="utf-8")), 0
+        node = yaml.compose(file.read_text(encoding="utf-8"))
         for key in keys:
-            found = [
-                each for each in (node.value if isinstance(node, yaml.MappingNode) else ()) if each[0].value == key
-            ]
-            if not found:
+            entries = node.value if isinstance(node, yaml.MappingNode) else ()
+            name, node = next((each for each in entries if each[0].value == key), (None, None))
+            if name is None:
                 break
-            line, node = found[0][0].start_mark.line + 1, found[0][1]
-        return f"{file}:{line}" if line else str(file)
-    return str(file)
+            line = name.start_mark.line + 1
+    return f"{file}:{line}" if line else str(file)
 
 
 def _owner(model: type[BaseModel], location: tuple[Any, ...]) -> type[BaseModel]:

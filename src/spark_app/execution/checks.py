@@ -35,7 +35,7 @@ from spark_app.execution import pipelines
 from spark_app.execution.application import Application
 from spark_app.local_files import ensure_dir
 from spark_app.project import Project
-from spark_app.settings import Settings
+from spark_app.settings import Settings, located, read_yaml
 from spark_app.spark import embedded, jars
 from spark_app.spark.asked_rows import asked_rows
 from spark_app.spark.session import StartingJvm
@@ -135,9 +135,38 @@ def of_project(
     tables = {table.name: table for table in pipelines.declared_tables()}
     jars.ensure_jars(note=listener.note)
     with embedded.started(settings, "spark-app check", jvm) as spark:
-        found = findings(spark, loaded, tables, settings)
+        found = [*unused(settings, loaded), *findings(spark, loaded, tables, settings)]
     helping = [Module(name, "helper", "", "") for name in sorted(pipelines.helpers())]
     return Checked([*[_module(*each) for each in loaded.items()], *helping], found)
+
+
+def unused(settings: Settings, loaded: Mapping[str, Any]) -> list[Finding]:
+    """Configuration of the project that is about nothing: a file of no pipeline, a format of no source."""
+    own, sources = project.required().config, pipelines.sources(loaded.values())
+    if settings.config.resolve() != own:
+        return []
+    found = list[Finding]()
+    for package in pipelines.PACKAGES:
+        known = [name.partition(".")[2] for name in loaded if name.startswith(f"{package}.")]
+        for file in sorted((own / package).glob("*.yml")):
+            if file.stem not in known:
+                found.append(_of_file(f"{_shown(file)}: no pipeline {file.stem}: {nearest(file.stem, known)}"))
+    app = own / "app.yml"
+    raw = read_yaml(app).get("raw") if app.is_file() else None
+    named = [(key, source) for key in ("formats", "csv") for source in (raw or {}).get(key) or ()]
+    for key, source in named:
+        if source not in sources:
+            where = _shown(Path(located(app, ["raw", key, source])))
+            found.append(_of_file(f"{where}: raw.{key}: no source {source}: {nearest(source, sources)}"))
+    return found
+
+
+def _shown(file: Path) -> Path:
+    return file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+
+
+def _of_file(message: str) -> Finding:
+    return Finding("", "", "mistake", message)
 
 
 def require_no_mistake(application: Application, loaded: Mapping[str, Any]) -> None:

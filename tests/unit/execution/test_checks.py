@@ -342,6 +342,22 @@ MISTAKES: Final = (
         r"views_per_page: .*Queries with streaming sources must be executed with writeStream\.start.*",
     ),
     Mistake(
+        "a row for a column",
+        DAYS,
+        46,
+        'F.sum("amount")',
+        "F.sum(orders)",
+        r"daily_orders: .*Argument `col` should be Column or str, got DataFrame\.",
+    ),
+    Mistake(
+        "a name that is not imported",
+        DAYS,
+        46,
+        'F.sum("amount")',
+        'sum_of("amount")',
+        r"daily_orders: NameError: name 'sum_of' is not defined",
+    ),
+    Mistake(
         "no return of a query",
         VIEWS,
         17,
@@ -530,3 +546,16 @@ def test_an_unknown_expectation_in_the_configuration_names_its_line(shop: Path) 
     file.write_text("default_limit: 0.01\nlimits:\n  malformed: 0.1\n  orders.rnge: 0.1\n", encoding="utf-8")
     with pytest.raises(SparkAppError, match=r"daily_orders\.yml:4: limits: unknown .*; do you mean orders\.range\?"):
         load_jobs(load_settings(), "etl")
+
+
+def test_configuration_that_is_about_nothing_is_a_mistake(shop: Path) -> None:
+    """A file of no pipeline, a format of no source: the command says so, and no run."""
+    config = shop.parent / "config"
+    (config / "etl" / "daily_order.yml").write_text("default_limit: 0.1\n", encoding="utf-8")
+    (config / "app.yml").write_text("raw:\n  path: raw\n  formats:\n    order: csv\n", encoding="utf-8")
+    settings = load_settings()
+    loaded = {job.name: job.pipeline for package in pipelines.PACKAGES for job in load_jobs(settings, package)}
+    assert [each.message for each in checks.unused(settings, loaded)] == [
+        "config/etl/daily_order.yml: no pipeline daily_order: do you mean daily_orders?",
+        "config/app.yml:4: raw.formats: no source order: do you mean orders?",
+    ]

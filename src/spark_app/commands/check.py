@@ -1,10 +1,14 @@
 """`spark-app check`: the mistakes of a project that need no data to be seen."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from spark_app import formatting
 from spark_app.commands import options
 from spark_app.errors import ConfigError
+
+if TYPE_CHECKING:
+    from spark_app.commands.terminal import Terminal
+    from spark_app.execution.checks import Checked
 
 HEADERS: Final = ("module", "what it is", "what it makes", "of what")
 
@@ -27,21 +31,27 @@ def check(*, json: options.Json = False, config: options.Config = None) -> None:
         with terminal:
             terminal.wait("starting Spark")
             found = of_project(settings, loaded, listener=terminal, jvm=jvm)
+    answer(found, terminal, is_json=json)
+
+
+def answer(found: "Checked", terminal: "Terminal", *, is_json: bool) -> None:
+    """Prints the modules, and what could not be checked without data.
+
+    Raises:
+        ConfigError: There is a mistake; of several, each is printed.
+    """
     document = {"modules": found.modules, "findings": found.findings}
-    if len(found.mistakes) == 1:
-        failure = ConfigError(found.mistakes[0].message)
-    elif found.mistakes:
-        failure = ConfigError(f"{formatting.quantity(len(found.mistakes), 'mistake')}, each with its line above")
-    elif json:
+    if found.mistakes:
+        if len(found.mistakes) > 1 and not is_json:
+            for each in found.mistakes:
+                terminal.line(each.message)
+        several = f"{formatting.quantity(len(found.mistakes), 'mistake')}, each with its line above"
+        failure = ConfigError(found.mistakes[0].message if len(found.mistakes) == 1 else several)
+        failure.document = document
+        raise failure
+    if is_json:
         terminal.answer(**document)
         return
-    else:
-        terminal.table(HEADERS, [[each.name, each.kind, each.makes, each.reads] for each in found.modules])
-        for note in found.notes:
-            terminal.note(note.message)
-        return
-    if not json and len(found.mistakes) > 1:
-        for each in found.mistakes:
-            terminal.line(each.message)
-    failure.document = document
-    raise failure
+    terminal.table(HEADERS, [[each.name, each.kind, each.makes, each.reads] for each in found.modules])
+    for note in found.notes:
+        terminal.note(note.message)

@@ -16,6 +16,7 @@ from spark_app.execution import checks, pipelines
 from spark_app.execution.checks import Finding
 from spark_app.execution.run import load_jobs
 from spark_app.settings import load_settings
+from tests.unit.declarations.test_model import RETURNS
 from tests.unit.watching import Watching
 
 DAYS: Final = "etl/daily_orders.py"
@@ -455,6 +456,29 @@ def test_a_function_that_acts_on_its_rows_is_not_refused(spark: SparkSession, sh
     [found] = said(spark)
     assert found.kind == "note", found
     assert "daily_orders: not checked without data: " in found.message
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        ('groupBy("country")', 'groupBy("land")', r":26: with_history: there is no column land: "),
+        ("F.log1p(amount)", "F.date_add(amount, 1)", r":24: with_history: \[DATATYPE_MISMATCH"),
+        ('rows.select("order_id",', 'rows.select("order",', r":32: returned: there is no column order: do you mean o"),
+        ("    return rows.select", "    rows.select", r":30: returned returns nothing: end it with `return`"),
+    ],
+)
+def test_a_mistake_in_a_model_is_one_line(
+    spark: SparkSession, shop: Path, right: str, wrong: str, message: str
+) -> None:
+    """In the function of its features, in that of a feature, which is said of all, and in that of its labels."""
+    file = shop / "ml" / "returns.py"
+    file.parent.mkdir()
+    for each in ("__init__.py", file.name):
+        file.with_name(each).write_text(RETURNS.format(package=shop.name) if each == file.name else "", "utf-8")
+    edit(file, right, wrong)
+    [found] = said(spark)
+    assert found.kind == "mistake"
+    assert re.search(rf"returns\.py{message}", found.message), found.message
 
 
 def test_an_expectation_of_a_stream_is_about_the_columns_of_its_table(spark: SparkSession, shop: Path) -> None:

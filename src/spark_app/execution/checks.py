@@ -42,7 +42,14 @@ from spark_app.spark.session import StartingJvm
 from spark_app.telemetry.exceptions import message_of, summary_of
 from spark_app.warehouse.tables import Table
 
-ELSEWHERE: Final = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")
+ELSEWHERE: Final = (
+    "DATA_SOURCE_NOT_FOUND",
+    "DELTA_",
+    "PATH_NOT_FOUND",
+    "SCHEMA_NOT_FOUND",
+    "TABLE_OR_VIEW_NOT_FOUND",
+    "UNABLE_TO_INFER_SCHEMA",
+)
 """Conditions of Spark that are about what is stored, which may be elsewhere, and not about the program."""
 KINDS: Final[Mapping[type, str]] = {
     DailyPipeline: "daily tables",
@@ -52,6 +59,8 @@ KINDS: Final[Mapping[type, str]] = {
     DeadLetters: "query",
     OwnPipeline: "own",
 }
+ACTIVE: Final = ("_activeSession", "_instantiatedSession")
+"""Where PySpark keeps the session that functions find as the active one, beside the JVM."""
 ON_A_STREAM: Final = "Queries with streaming sources must be executed with writeStream"
 """What Spark says where a function asks a stream for its rows, which has none to give."""
 OF_FRAMES: Final = re.compile(r"'?(?:DataFrame|Column|GroupedData)'?")
@@ -262,10 +271,15 @@ def _trials(loaded: Mapping[str, Any], empty: EmptyInputs) -> Iterator[tuple[str
 def _own_session(spark: SparkSession) -> Iterator[SparkSession]:
     """A session with settings and views of its own, which functions find as the active one."""
     own, sessions = spark.newSession(), spark._jvm.org.apache.spark.sql.classic.SparkSession  # type: ignore[union-attr]
+    before = {name: getattr(SparkSession, name) for name in ACTIVE}
     sessions.setActiveSession(own._jsparkSession)
     try:
+        for name in ACTIVE:
+            setattr(SparkSession, name, own)
         yield own
     finally:
+        for name, value in before.items():
+            setattr(SparkSession, name, value)
         sessions.setActiveSession(spark._jsparkSession)
 
 

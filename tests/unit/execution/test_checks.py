@@ -448,10 +448,13 @@ def test_a_mistake_is_one_line_with_its_place(spark: SparkSession, shop: Path, m
         "largest = orders.agg(F.max('amount')).first()[0] + 1",
         "share = 1 / orders.count()",
         "wide = orders.groupBy('day').pivot('country').sum('amount')['DE']",
+        "orders.sparkSession.read.json('/nowhere')",
+        "orders.sparkSession.read.format('delta').load('/nowhere')",
+        "{}['rates']",
     ],
 )
-def test_a_function_that_acts_on_its_rows_is_not_refused(spark: SparkSession, shop: Path, lines: str) -> None:
-    """What it makes of no rows says nothing about what it makes of some: it is a note."""
+def test_what_may_be_right_with_data_is_not_refused(spark: SparkSession, shop: Path, lines: str) -> None:
+    """What a function makes of no rows says nothing about some, and files may be elsewhere: it is a note."""
     edit(shop / DAYS, "return orders.groupBy", f"{lines}\n    return orders.groupBy")
     [found] = said(spark)
     assert found.kind == "note", found
@@ -495,19 +498,23 @@ def test_an_expectation_that_needs_another_column_is_a_mistake(spark: SparkSessi
     assert "etl/daily_orders.py:44: daily_orders: there is no column date: there are " in found.message
 
 
-def test_what_a_function_sets_is_gone_afterwards(spark: SparkSession, shop: Path) -> None:
-    """Settings and views of the session that runs pipelines stay as they are."""
+@pytest.mark.parametrize(
+    "session", ["orders.sparkSession", "SparkSession.active()", "SparkSession.builder.getOrCreate()"]
+)
+def test_what_a_function_sets_is_gone_afterwards(spark: SparkSession, shop: Path, session: str) -> None:
+    """Settings and views of the session that runs pipelines stay as they are, however a function finds it."""
+    edit(shop / DAYS, "import DataFrame", "import DataFrame, SparkSession")
     edit(
         shop / DAYS,
         "return orders.groupBy",
-        'orders.sparkSession.conf.set("spark.sql.shuffle.partitions", "77")\n'
-        '    orders.createOrReplaceTempView("seen")\n    return orders.groupBy',
+        f'{session}.conf.set("spark.sql.shuffle.partitions", "77")\n'
+        f'    orders.createOrReplaceTempView("seen")\n    orders = {session}.table("seen")\n    return orders.groupBy',
     )
     before = spark.conf.get("spark.sql.shuffle.partitions")
     assert said(spark) == []
     assert spark.conf.get("spark.sql.shuffle.partitions") == before
     assert not spark.catalog.tableExists("seen")
-    assert SparkSession.getActiveSession() is not None
+    assert SparkSession.getActiveSession() is spark
 
 
 @pytest.fixture

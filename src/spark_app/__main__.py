@@ -19,6 +19,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from spark_app.commands import errors, extras, options, plugins
 from spark_app.commands.bridge import bridge
+from spark_app.commands.check import check
 from spark_app.commands.compare import compare
 from spark_app.commands.doctor import doctor
 from spark_app.commands.etl import etl
@@ -140,7 +141,11 @@ def _named(*verbs: Callable[..., None]) -> dict[str, Callable[..., None]]:
 
 ANNEXED: Final = plugins.commands()
 VERBS: Final[Mapping[str, Mapping[str, Callable[..., None]]]] = {
-    "Pipelines and tables": {**_named(init, etl, streaming), **SUBCOMMANDS, **_named(ml, graph, tables, show, stale)},
+    "Pipelines and tables": {
+        **_named(init, check, etl, streaming),
+        **SUBCOMMANDS,
+        **_named(ml, graph, tables, show, stale),
+    },
     "Any Spark application": {
         **_named(observe, report, compare, bridge, prune),
         **{name: each.function for name, each in ANNEXED.items()},

@@ -36,9 +36,14 @@ class Project:
     package: str = PACKAGE
     demo_module: str | None = None
 
+    @property
+    def source_folder(self) -> Path:
+        """The folder of its package."""
+        return self.folder.joinpath(*self.package.split("."))
+
     def folder_of(self, package: str) -> Path:
         """The folder with the pipelines of a package, such as `etl`."""
-        return self.folder.joinpath(*self.package.split("."), package)
+        return self.source_folder / package
 
     def load(self, name: str) -> ModuleType:
         """A module of its package, by the name below it: `etl.daily_sales`.

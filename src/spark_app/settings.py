@@ -2,9 +2,10 @@
 
 import os
 import re
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
@@ -45,6 +46,8 @@ OF_COMPOSE: Final = frozenset({"SPARK_APP_IMAGE"})
 ENV_FILES: Final = (".env.local", ".env", "stack/.env.local", "stack/.env")
 """What Compose reads beside the compose files, which are beside the configuration folder, or in `stack/` there, where
 `spark-app init --stack` writes them; the last file wins."""
+MIN_ALIKE: Final = 0.7
+"""How alike an unknown key and the one that is meant are at least, from 0 to 1."""
 INPUTS: Final = (("raw", "path"), ("stream", "landing"))
 """Keys that name folders that are read."""
 VARIABLE: Final = re.compile(r"\$\{(\w+_PORT|STACK_SCHEME):-(\w+)\}")
@@ -101,13 +104,32 @@ SHIPPED_METRIC_LABELS: Final = ("cluster", "namespace", "team")
 """Where `labels` has others only, these say nothing."""
 
 
+class Csv(BaseModel):
+    """How the CSV files of a source are written.
+
+    Attributes:
+        separator: What stands between two values.
+        header: Whether the first line of each file names its columns; without, they are those of the schema, in order.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    separator: Annotated[str, Field(min_length=1, max_length=1)] = ","
+    header: bool = True
+
+
 class Raw(BaseModel):
-    """The folder of the raw files and the format of each source."""
+    """The folder of the raw files, the format of each source, and how its CSV files are written."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: str | None
     formats: dict[str, RawFormat]
+    csv: dict[str, Csv] = Field(default_factory=dict)
+
+    def csv_of(self, source: str) -> Csv:
+        """How the CSV files of a source are written."""
+        return self.csv.get(source, Csv())
 
     def format_of(self, source: str) -> RawFormat:
         """The file format of a source: JSON Lines unless configured otherwise."""
@@ -529,15 +551,39 @@ def _variable(location: tuple[Any, ...]) -> str | None:
 
 def _explained(model: type[BaseModel], problem: Any, file: Path) -> str:
     key = ".".join(str(part) for part in problem["loc"])
-    where = (_variable(problem["loc"]) if issubclass(model, BaseSettings) else None) or file
+    where = (_variable(problem["loc"]) if issubclass(model, BaseSettings) else None) or _place(file, problem)
     if problem["type"] == "extra_forbidden":
-        allowed = ", ".join(sorted(_owner(model, problem["loc"]).model_fields))
-        return f"{where}: unknown key {key!r}; allowed are {allowed}"
+        allowed = sorted(_owner(model, problem["loc"]).model_fields)
+        near = get_close_matches(str(problem["loc"][-1]), allowed, n=1, cutoff=MIN_ALIKE)
+        meant = f"do you mean {near[0]}? " if near else ""
+        return f"{where}: unknown key {key!r}; {meant}allowed are {', '.join(allowed)}"
     if problem["type"] == "missing":
         return f"{where}: key {key!r} is missing"
     names_key = problem["type"] == "value_error" and isinstance(problem["input"], dict)  # whose message names it
     found = "" if names_key else f" (found {setting(key, repr(problem['input']))})"
     return f"{where}: {key or 'content'}: {problem['msg'].removeprefix('Value error, ')}{found}"
+
+
+def _place(file: Path, problem: Any) -> str:
+    """The file of a value that is wrong, and the line of its key, or of the key in it that the message quotes."""
+    quoted, keys = re.search(r"'([^']+)'", problem["msg"]), [*problem["loc"]]
+    if quoted and isinstance(problem["input"], Mapping) and quoted[1] in problem["input"]:
+        keys.append(quoted[1])
+    return located(file, keys)
+
+
+def located(file: Path, keys: Sequence[object]) -> str:
+    """A file of configuration, and the line of a key in it, as far as it is there: `config/app.yml:12`."""
+    line = 0
+    with suppress(OSError, yaml.YAMLError, UnicodeDecodeError):
+        node = yaml.compose(file.read_text(encoding="utf-8"))
+        for key in keys:
+            entries = node.value if isinstance(node, yaml.MappingNode) else ()
+            name, node = next((each for each in entries if each[0].value == key), (None, None))
+            if name is None:
+                break
+            line = name.start_mark.line + 1
+    return f"{file}:{line}" if line else str(file)
 
 
 def _owner(model: type[BaseModel], location: tuple[Any, ...]) -> type[BaseModel]:

@@ -1,11 +1,19 @@
+import importlib
 import io
+import itertools
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 import pytest
 
+from spark_app.commands.init import contents
 from spark_app.commands.terminal import Terminal
+
+NUMBERS: Final = itertools.count()
 
 
 @dataclass(frozen=True)
@@ -60,3 +68,16 @@ def screen(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> I
     made = Screen(getattr(request, "param", 80))
     yield made
     made.close()
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The package of a project as `spark-app init` writes it, and the folder that commands are given in."""
+    before, package = list(sys.path), f"shop{next(NUMBERS)}"
+    for name, text in contents(package, package).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    importlib.invalidate_caches()
+    yield tmp_path / package
+    sys.path[:] = before

@@ -200,22 +200,30 @@ def test_a_uri_is_left_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("currency: EUR", "currency: euro", r"app\.yml: currency: .*found 'euro'"),
-        ("currency: EUR", "currency: EUR\ncolour: red", r"app\.yml: unknown key 'colour'; allowed are "),
+        ("currency: EUR", "currency: euro", r"app\.yml:\d+: currency: .*found 'euro'"),
+        ("currency: EUR", "currency: EUR\ncolour: red", r"app\.yml:\d+: unknown key 'colour'; allowed are "),
         ("currency: EUR", "currency: [", r"app\.yml is not valid YAML: "),
-        ("jaeger: ${STACK_SCHEME:-http}://", "jaeger: ", r"app\.yml: backends\.jaeger: .*found 'localhost:16686'"),
-        ("kafka: localhost:${KAFKA_PORT:-9092}", "kafka: localhost", r"app\.yml: backends\.kafka: .*found 'localhost'"),
-        ("backends:", "backends:\n  jager: null", r"unknown key 'backends\.jager'; allowed are .*jaeger"),
+        ("jaeger: ${STACK_SCHEME:-http}://", "jaeger: ", r"app\.yml:\d+: backends\.jaeger: .*found 'localhost:16686'"),
+        (
+            "kafka: localhost:${KAFKA_PORT:-9092}",
+            "kafka: localhost",
+            r"app\.yml:\d+: backends\.kafka: .*found 'localhost'",
+        ),
+        (
+            "backends:",
+            "backends:\n  jager: null",
+            r"unknown key 'backends\.jager'; do you mean jaeger\? allowed are .*jaeger",
+        ),
         ("currency: EUR", "currency: EUR\nhome: /x", r"app\.yml: 'home' cannot be set here: set SPARK_APP_HOME"),
         (
             "currency: EUR",
             "currency: EUR\nconfig: /x",
             r"app\.yml: 'config' cannot be set here: use the option --config",
         ),
-        ("labels:", "labels:\n  Team: spark.team", r"app\.yml: labels\.Team.*"),
-        ("labels:", "labels:\n  owner: team", r"app\.yml: labels\.owner.*found 'team'"),
-        ("labels:", "labels:\n  owner: spark.token", r"app\.yml: labels\.owner\.0: is the name of a secret"),
-        ("runs: runs", "runs: s3a://b/runs", r"app\.yml: runs: .*must be a local folder, not a URI"),
+        ("labels:", "labels:\n  Team: spark.team", r"app\.yml:\d+: labels\.Team.*"),
+        ("labels:", "labels:\n  owner: team", r"app\.yml:\d+: labels\.owner.*found 'team'"),
+        ("labels:", "labels:\n  owner: spark.token", r"app\.yml:\d+: labels\.owner\.0: is the name of a secret"),
+        ("runs: runs", "runs: s3a://b/runs", r"app\.yml:\d+: runs: .*must be a local folder, not a URI"),
     ],
 )
 def test_what_is_wrong_in_the_settings_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -243,7 +251,7 @@ def test_labels_are_added_replaced_and_taken_away(tmp_path: Path, monkeypatch: p
         (
             "SPARK_APP_RAW__FORMAT",
             "csv",
-            r"^SPARK_APP_RAW__FORMAT: unknown key 'raw\.format'; allowed are formats, path",
+            r"^SPARK_APP_RAW__FORMAT: unknown key 'raw\.format'; do you mean formats\? allowed are csv, formats, path",
         ),
         ("SPARK_APP_WAREHOSE", "x", r"^unknown variable SPARK_APP_WAREHOSE; allowed are .*SPARK_APP_WAREHOUSE"),
         ("SPARK_APP_CONFIG", "x", "^unknown variable SPARK_APP_CONFIG; allowed are "),

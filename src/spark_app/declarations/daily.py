@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from pyspark.sql.types import DateType, StructType
 
 from spark_app.declarations.declaration import Declared, Rules, Source, Transform, declared
-from spark_app.engine.code_location import CodeLocation, columns_of, parsed
+from spark_app.engine.code_location import CodeLocation, columns_of, stored
 from spark_app.engine.project_metric import Metric
 
 Decorator = Callable[[Transform], Declared]
@@ -41,7 +41,7 @@ def source(source: Source, *, adds: str | StructType = "", expect: Rules = ()) -
             conditions may use further columns that the function returns.
     """
     location = CodeLocation.of_caller()
-    columns = [*source.schema.fields, *(parsed(adds, location).fields if adds else [])]
+    columns = [*source.schema.fields, *(stored(adds, location).fields if adds else [])]
 
     def declare(function: Transform) -> Declared:
         schema = StructType(columns)
@@ -72,7 +72,7 @@ def table(
         DeclarationError: The schema cannot be read, or does not have a column.
     """
     location = CodeLocation.of_caller()
-    columns, partitions, keys = parsed(schema, location), columns_of(partition_by), columns_of(key)
+    columns, partitions, keys = stored(schema, location), columns_of(partition_by), columns_of(key)
     location.require((*partitions, *keys), columns.names)
     for metric in metrics:
         metric.require_columns(columns)
@@ -108,7 +108,7 @@ def state(*, schema: str | StructType, key: str | Sequence[str], valid: tuple[st
         DeclarationError: The schema cannot be read, or does not have a column.
     """
     location = CodeLocation.of_caller()
-    columns, keys = parsed(schema, location), columns_of(key)
+    columns, keys = stored(schema, location), columns_of(key)
     location.require((*keys, *(valid or ())), columns.names)
     if not keys:
         raise location.error(f"the key is empty: name the columns that identify a row, of {', '.join(columns.names)}")

@@ -14,9 +14,11 @@ from pyspark.sql import functions as F
 from spark_app.declarations import column_lineage
 from spark_app.declarations.column_lineage import FunctionInput
 from spark_app.declarations.declaration import OF_SCHEMA, Declared, Source
-from spark_app.engine import ingest, project_metric, state
+from spark_app.declarations.trials import NO_DAY, EmptyInputs, Trial, visible
+from spark_app.engine import failing_rows, ingest, project_metric, state
 from spark_app.engine.code_location import nearest
 from spark_app.engine.context import DailyContext
+from spark_app.engine.failing_rows import Computation
 from spark_app.engine.ingest import Audit, IngestSpec
 from spark_app.engine.limits import Limit
 from spark_app.errors import QualityGateError
@@ -25,7 +27,7 @@ from spark_app.quality.expectations import Expectation, Rule, Summary
 from spark_app.quality.results import FRESHNESS, ExpectationResult, end_of
 from spark_app.settings import Schedule, Share
 from spark_app.spark import call_sites
-from spark_app.warehouse import hadoop_files, raw_files, schemas
+from spark_app.warehouse import hadoop_files, raw_files
 from spark_app.warehouse.delta_log import Commit
 from spark_app.warehouse.periods import RAW
 from spark_app.warehouse.tables import Table
@@ -116,6 +118,12 @@ class DailyPipeline:
                         f"{declared.name} reads {name}, which no pipeline writes: {nearest(name, tables)}"
                     )
 
+    def trials(self, empty: EmptyInputs) -> Iterator[Trial]:
+        """Its functions, to be called with frames without rows."""
+        for declared in self._declared:
+            plan = _plan_source if declared.source else _plan_table
+            yield Trial(declared.name, declared.location, partial(plan, declared, empty))
+
     def run(self, context: DailyContext, config: DailyConfig) -> None:
         """Writes the tables of the day, or raises and leaves what was published as it was."""
         audited, commits = dict[str, _Audited](), dict[str, Commit]()
@@ -148,8 +156,10 @@ class DailyPipeline:
         )
         made_of = {f"{RAW}{source.name}": _raw_content(context, spec, source)}
         made_of |= context.reads_of(declared.reads, context.date)
-        rows = _bronze(context, spec, declared, source)
-        commit = context.replace_partition(rows, spec.table, reads=made_of, is_judged=False)
+        typed = _read(context, spec, source)
+        with failing_rows.named(_of_source(context, spec, declared, source, typed)):
+            rows = _bronze(context, spec, declared, source, typed)
+            commit = context.replace_partition(rows, spec.table, reads=made_of, is_judged=False)
         with context.step(f"audit {spec.table}", kind="transform"):
             measures = [measure for summary in summaries for measure in summary.measures()]
             audit = ingest.audit(context, spec, commit, measures=measures)
@@ -179,26 +189,55 @@ class DailyPipeline:
         rows = _returned(declared, list(inputs.values()))
         origins = column_lineage.of_tables(context, inputs)
         column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
-        rules = [rule for rule in declared.rules(context.settings) if isinstance(rule, Expectation)]
-        if rules and config.checks:
-            context.declare(declared.name, [rule.name for rule in rules])
-            with context.step(f"check {declared.name}", kind="transform"):
-                results = _results(rows, rules, config)
-            context.enforce(results, table=declared.name)
         counted = [audited[name].audit.latest for name in declared.reads if name in audited and declared.key]
         is_last = declared is self._declared[-1]
-        commit = context.replace_partition(
-            rows,
-            declared.name,
-            kind="publish" if is_last else "write",
-            count=counted[0] if counted else None,
-            reads=made_of,
-        )
+        with failing_rows.named(_of_tables(context, declared, inputs, audited)):
+            _check(context, config, declared, rows)
+            commit = context.replace_partition(
+                rows,
+                declared.name,
+                kind="publish" if is_last else "write",
+                count=counted[0] if counted else None,
+                reads=made_of,
+            )
         if counted or (is_last and not audited):
             context.report_rows(published=commit.rows)
         if declared.metrics:
             context.telemetry.errors.guard(f"{declared.name} not measured", _measure, context, declared, commit)
         return commit
+
+
+def _check(context: DailyContext, config: DailyConfig, declared: Declared, rows: DataFrame) -> None:
+    """Judges the rows of a table, before they are written.
+
+    Raises:
+        QualityGateError: More rows violate an expectation than its limit allows.
+    """
+    rules = [rule for rule in declared.rules(context.settings) if isinstance(rule, Expectation)]
+    if rules and config.checks:
+        context.declare(declared.name, [rule.name for rule in rules])
+        with context.step(f"check {declared.name}", kind="transform"):
+            results = _results(rows, rules, config)
+        context.enforce(results, table=declared.name)
+
+
+def _plan_source(declared: Declared, empty: EmptyInputs) -> None:
+    """Plans the table of a source without rows."""
+    assert declared.source is not None
+    source, rules = declared.source, declared.rules(empty.settings)
+    inputs = {name: empty.day_of(name) for name in declared.reads}
+    rows = _with_columns(declared, _typed(empty.raw(source.schema), source, NO_DAY), inputs)
+    judged = _judged(declared, source, rows, _of_rows(source, rules), NO_DAY)
+    judged = declared.location.require_types(declared.name, judged, declared.table.schema)
+    measures = [measure for rule in rules if not isinstance(rule, Expectation) for measure in rule.measures()]
+    judged.agg(F.count(F.lit(1)), *measures)
+
+
+def _plan_table(declared: Declared, empty: EmptyInputs) -> None:
+    """Plans a table of a day, or a state, without rows."""
+    rows = _returned(declared, [empty.day_of(name) for name in declared.parameters])
+    rules = [rule for rule in declared.rules(empty.settings) if isinstance(rule, Expectation)]
+    rows.agg(F.count(F.lit(1)), *[rule.violations() for rule in rules])
 
 
 def _merged(
@@ -276,23 +315,79 @@ def _summarized(
     return found
 
 
-def _bronze(context: DailyContext, spec: IngestSpec, declared: Declared, source: Source) -> DataFrame:
+def _read(context: DailyContext, spec: IngestSpec, source: Source) -> DataFrame:
     raw = context.read_raw(source.name, schema=source.schema, bronze=spec.table, may_be_empty=source.may_be_empty)
+    return _typed(raw, source, context.date)
+
+
+def _of_source(
+    context: DailyContext, spec: IngestSpec, declared: Declared, source: Source, typed: DataFrame
+) -> Computation:
+    """What is computed of raw rows; one that fails is in no table yet, but in a file."""
+    inputs = {name: _rows(context, name, {}, {}, context.date) for name in declared.reads}
+    folder = raw_files.day_folder(context.settings.raw_path, source.name, context.date)
+    return Computation(
+        declared.name,
+        declared.location,
+        typed,
+        source.name,
+        source.key,
+        lambda rows: _judged(declared, source, declared(rows, **inputs), spec.expectations, context.date),
+        lambda condition: f"{condition}, in {folder}",
+    )
+
+
+def _of_tables(
+    context: DailyContext, declared: Declared, inputs: Mapping[str, DataFrame], audited: Mapping[str, _Audited]
+) -> Computation:
+    """What is computed of the rows of tables: a row of the first of them may fail."""
+    first, *others = declared.reads
+    table = context.warehouse.tables[first]
+    key = audited[first].key if first in audited else table.key
+    day = f" --date {context.date}" if table.day else ""
+    return Computation(
+        declared.name,
+        declared.location,
+        inputs[first],
+        first,
+        key,
+        lambda rows: _returned(declared, [rows, *(inputs[name] for name in others)]),
+        lambda condition: f'spark-app show {first}{day} --where "{condition}"',
+    )
+
+
+def _bronze(context: DailyContext, spec: IngestSpec, declared: Declared, source: Source, typed: DataFrame) -> DataFrame:
     with context.step(f"transform {source.name}", kind="transform"):
-        typed = ingest.typed(raw, schema=source.schema).withColumn("date", F.lit(context.date))
         inputs = {name: _rows(context, name, {}, {}, context.date) for name in declared.reads}
-        rows = declared(typed, **inputs)
-        declared.location.require_returned(
-            declared.name, rows.columns, [*ingest.PARSED, *declared.schema.names], OF_SCHEMA
-        )
+        rows = _with_columns(declared, typed, inputs)
         origins = column_lineage.of_tables(context, inputs)
         origins |= {f"{source.name}{column_lineage.RAW}": FunctionInput(typed, _raw_folder(context, source))}
         column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
-        checked = ingest.with_violations(
-            rows, columns=declared.schema.names, expectations=spec.expectations, date=context.date
-        )
-        ranked = ingest.with_version_rank(checked, key=source.key, newest_first=source.order)
-        return ranked.select(*declared.table.schema.names)
+        return _judged(declared, source, rows, spec.expectations, context.date)
+
+
+def _typed(raw: DataFrame, source: Source, day: datetime.date) -> DataFrame:
+    return ingest.typed(raw, schema=source.schema).withColumn("date", F.lit(day))
+
+
+def _with_columns(declared: Declared, typed: DataFrame, inputs: Mapping[str, DataFrame]) -> DataFrame:
+    """What the function of a source makes of its typed rows.
+
+    Raises:
+        DeclarationError: It returns no rows, or leaves a column out.
+    """
+    rows = declared.location.require_frame(declared.name, declared(typed, **inputs))
+    declared.location.require_returned(declared.name, rows.columns, [*ingest.PARSED, *declared.schema.names], OF_SCHEMA)
+    return rows
+
+
+def _judged(
+    declared: Declared, source: Source, rows: DataFrame, expectations: Sequence[Expectation], day: datetime.date
+) -> DataFrame:
+    """The rows of the table of a source: each with the expectations that it violates, and its rank."""
+    checked = ingest.with_violations(rows, columns=declared.schema.names, expectations=expectations, date=day)
+    ranked = ingest.with_version_rank(checked, key=source.key, newest_first=source.order)
+    return ranked.select(*declared.table.schema.names)
 
 
 def _raw_folder(context: DailyContext, source: Source) -> str | None:
@@ -322,8 +417,7 @@ def _rows(
         return rows
     if not is_today:
         state.require_accepted(context, name, day)
-    audit = {*schemas.bronze([]).names} - {"date"}
-    return rows.where("version_rank = 1").select(*(each for each in table.schema.names if each not in audit))
+    return rows.where("version_rank = 1").select(*visible(table))
 
 
 @contextmanager
@@ -345,14 +439,12 @@ def _raw_content(context: DailyContext, spec: IngestSpec, source: Source) -> str
 
 
 def _returned(declared: Declared, inputs: Sequence[DataFrame]) -> DataFrame:
-    rows: DataFrame = declared(*inputs)
+    rows = declared.location.require_frame(declared.name, declared(*inputs))
     declared.location.require_returned(declared.name, rows.columns, declared.schema.names, OF_SCHEMA)
-    return rows.select(*declared.schema.names)
+    return declared.location.require_types(declared.name, rows.select(*declared.schema.names), declared.schema)
 
 
 def _results(rows: DataFrame, rules: Sequence[Expectation], config: DailyConfig) -> list[ExpectationResult]:
-    conditions = {each.name: (each.is_violated_in_table or each.is_violated)() for each in rules}
-    counts = [F.count_if(condition).alias(name) for name, condition in conditions.items()]
-    found = rows.agg(F.count(F.lit(1)).alias("rows"), *counts).collect()[0]
+    found = rows.agg(F.count(F.lit(1)).alias("rows"), *[rule.violations() for rule in rules]).collect()[0]
     limits = config.all_limits
     return [expect.result(each.name, found[each.name], found["rows"], limits) for each in rules]

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, MapType, StructType
 
 from spark_app.engine import history
-from spark_app.engine.code_location import CodeLocation, columns_of, nearest, parsed
+from spark_app.engine.code_location import CodeLocation, columns_of, nearest, stored
 from spark_app.engine.project_metric import Metric
-from spark_app.quality.expectations import Rule
+from spark_app.quality.expectations import Expectation, Rule
 from spark_app.settings import Settings, config_folder, load_settings
 from spark_app.warehouse import schemas
 from spark_app.warehouse.tables import Table
@@ -73,7 +73,13 @@ class Source:
             DeclarationError: The schema cannot be read, or lacks a column; or nothing says which version counts.
         """
         self.name, self.location, self.may_be_empty = name, CodeLocation.of_caller(), may_be_empty
-        self.schema = parsed(schema, self.location)
+        self.schema = stored(schema, self.location)
+        for field in self.schema:
+            if isinstance(field.dataType, ArrayType | MapType | StructType):
+                raise self.location.error(
+                    f"source {name}: {field.name} is {field.dataType.simpleString()}, and raw values are read as text: "
+                    f"declare it as string, and let the function read it with F.from_json"
+                )
         self.key, self.newest, self.oldest = columns_of(key), columns_of(newest), columns_of(oldest)
         if bool(self.newest) == bool(self.oldest):
             raise self.location.error(
@@ -181,6 +187,16 @@ def declared(new: Declared) -> Declared:
     if not new.source and not new.reads:
         raise new.location.error(f"{new.name} reads nothing: name the tables that it reads as its parameters")
     for expectation in new.rules():
+        if new.source is None and not isinstance(expectation, Expectation):
+            raise new.location.error(
+                f"{new.name} expects {expectation.name} of {expectation.column}, which is judged of the rows of a "
+                "source: declare it with @daily.source"
+            )
+        if new.source and isinstance(expectation, Expectation) and expectation.counted:
+            raise new.location.error(
+                f"{new.name} expects {expectation.name}, and each row of a source is judged alone: its key says which "
+                "rows are versions of one; expect it of a @daily.table"
+            )
         if expectation.column not in new.schema.names:
             raise new.location.error(
                 f"{new.name} expects something of {expectation.column}, which its schema does not have: "

@@ -1,7 +1,7 @@
 """The pipeline that the labels of a module make: a model that is trained, judged, promoted and applied."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField
 
 from spark_app.declarations.declaration import require_names
+from spark_app.declarations.trials import NO_DAY, EmptyInputs, Trial
 from spark_app.engine import training_phases
 from spark_app.engine.code_location import CodeLocation, nearest
 from spark_app.engine.model import CANDIDATES, Candidates, Model, ModelConfig
@@ -53,7 +54,7 @@ class DeclaredFeatures(FeatureSet):
         Raises:
             DeclarationError: It leaves a column out.
         """
-        found = super().with_history(examples, given)
+        found = self.location.require_frame(self.function.__name__, super().with_history(examples, given))
         needed, why = (*examples.columns, *self.added), ", which its rows have or it adds"
         self.location.require_returned(self.function.__name__, found.columns, needed, why)
         return found
@@ -162,6 +163,18 @@ class ModelPipeline:
             candidates=(Candidates, Field(default=self.MODEL.candidates or CANDIDATES, min_length=1)),
         )
         self.Config.categories = self.MODEL.categories
+
+    def trials(self, empty: EmptyInputs) -> Iterator[Trial]:
+        """Its functions, to be called with frames without rows."""
+        model, inputs = self.MODEL, self.MODEL.inputs
+        frames = {name: empty.table(name) for name in model.reads}
+        days = (NO_DAY, NO_DAY)
+
+        def labels() -> DataFrame:
+            return model.labels(frames, empty.tables, *days, label_days=1)
+
+        yield Trial(inputs.function.__name__, inputs.location, lambda: inputs.of_days(frames, empty.tables, *days))
+        yield Trial(model.function.__name__, model.location, labels)
 
     def require_known(self, tables: Sequence[str]) -> None:
         """Checks the names of the tables that its functions read.

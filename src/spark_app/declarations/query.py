@@ -1,27 +1,28 @@
 """The streaming query that a module's declaration makes: what it reads, where it writes, and what operators tune."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
-from pyspark.sql.types import DecimalType, StructField, StructType
+from pyspark.sql.types import DecimalType, MapType, StringType, StructField, StructType
 
 from spark_app.declarations import column_lineage
 from spark_app.declarations.column_lineage import FunctionInput
 from spark_app.declarations.declaration import OF_SCHEMA, Transform, require_names, same_key
+from spark_app.declarations.trials import EmptyInputs, Trial
 from spark_app.engine import records
 from spark_app.engine.code_location import CodeLocation, nearest
 from spark_app.engine.stream import BatchContext, StreamContext
 from spark_app.engine.stream_config import CheckedConfig, RealTimeConfig, StreamConfig
 from spark_app.engine.topics import Topic
 from spark_app.quality.expectations import Expectation
-from spark_app.settings import Interval
+from spark_app.settings import Interval, load_pipeline_config
 from spark_app.spark import call_sites
 from spark_app.spark.persisted import persisted
 from spark_app.warehouse.schemas import RECORD
@@ -29,6 +30,11 @@ from spark_app.warehouse.tables import Table
 
 Kind = Literal["table", "topic", "state"]
 HEADERS: Final = "headers"
+KEPT: Final = {
+    records.EXTRA: StructField(records.EXTRA, MapType(StringType(), StringType())),
+    HEADERS: RECORD[HEADERS],
+}
+"""The columns of records that a function may get."""
 INSTANT: Final = "yyyy-MM-dd'T'HH:mm:ss.SSSX"
 """How an instant is written into a topic: in UTC, to the millisecond."""
 
@@ -196,6 +202,33 @@ class DeclaredStream:
                     f"{nearest(name, [*self._topics, *tables])}"
                 )
 
+    def trials(self, empty: EmptyInputs) -> Iterator[Trial]:
+        """Its function, to be called with frames without rows."""
+        yield Trial(self._declared.name, self.location, partial(self._plan, empty))
+
+    def _plan(self, empty: EmptyInputs) -> None:
+        """Plans what becomes of no values of its topics, with the options that are configured."""
+        declared = self._declared
+        config = load_pipeline_config(self.name, self.Config, empty.settings.config)
+        options = {name: getattr(config, name) for name in declared.options}
+        if declared.kind == "state":
+            [topic] = self._topics.values()
+            inputs = {name: empty.table(name) for name in (declared.name, *self.READS)}
+            rows = self._returned(inputs | {topic.name: empty.frame(topic.schema)}, options)
+        else:
+            inputs = {name: self._no_values(empty, config, topic) for name, topic in self._topics.items()}
+            rows = self._returned(inputs | {name: empty.table(name) for name in self.READS}, options)
+        if declared.kind == "topic":
+            messages(rows, declared)
+        else:
+            rows = self.location.require_types(declared.name, rows.select(*declared.schema.names), declared.schema)
+        rows.agg(F.count(F.lit(1)), *[each.violations() for each in declared.expectations])
+
+    def _no_values(self, empty: EmptyInputs, config: Any, topic: Topic) -> DataFrame:
+        declared = self._declared
+        values = empty.stream(topic, *[KEPT[name] for name in self._kept(topic)])
+        return values if declared.watermark is None else values.withWatermark(topic.event_time, config.watermark)
+
     def query(self, context: StreamContext, config: Any) -> DataStreamWriter:
         """The query, built and not started."""
         streams = {name: self._stream(context, config, topic) for name, topic in self._topics.items()}
@@ -222,14 +255,22 @@ class DeclaredStream:
         """The values of a topic, well-formed, and each once if so declared."""
         declared, is_first = self._declared, topic.name == self.TOPICS[0]
         counted_as = "rows" if is_first else f"rows of {topic.name}"
-        keep = [records.EXTRA] if is_first and records.EXTRA in declared.schema.names else []
-        if declared.kind == "topic" and is_first and HEADERS not in topic.schema.names:
-            keep.append(HEADERS)
+        keep = self._kept(topic)
         if declared.once:
             return context.read_once(topic, config, watermark=config.watermark, keep=keep, counted_as=counted_as)
         read = context.read(topic.name, config)
         values = records.valid(read, context.bounded(topic), keep=keep, counted_as=counted_as)
         return values if declared.watermark is None else values.withWatermark(topic.event_time, config.watermark)
+
+    def _kept(self, topic: Topic) -> list[str]:
+        """The columns of records that its function gets beside those of the values."""
+        declared = self._declared
+        if topic.name != self.TOPICS[0]:
+            return []
+        keep = [records.EXTRA] if records.EXTRA in declared.schema.names else []
+        if declared.kind == "topic" and HEADERS not in topic.schema.names:
+            keep.append(HEADERS)
+        return keep
 
     def update(self, batch: BatchContext, new: DataFrame, options: Mapping[str, Any]) -> None:
         """Merges what the values of a micro-batch change; they are kept: with their state they are computed once."""
@@ -259,7 +300,8 @@ class DeclaredStream:
             DeclarationError: It lacks a column.
         """
         declared = self._declared
-        rows = declared(**{name: inputs[name] for name in declared.reads}, **options)
+        returned = declared(**{name: inputs[name] for name in declared.reads}, **options)
+        rows = self.location.require_frame(declared.name, returned)
         self.location.require_returned(declared.name, rows.columns, declared.schema.names, OF_SCHEMA)
         return rows
 

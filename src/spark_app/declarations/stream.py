@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from spark_app.declarations.declaration import Transform
 from spark_app.declarations.query import DeclaredQuery, Kind
-from spark_app.engine.code_location import CodeLocation, columns_of, parsed
+from spark_app.engine.code_location import CodeLocation, columns_of, parsed, stored
 from spark_app.engine.dead_letters import DeadLetters
 from spark_app.engine.stream_config import milliseconds as milliseconds  # noqa: PLC0414
 from spark_app.engine.topics import Topic
@@ -55,9 +55,12 @@ def table(
         DeclarationError: The schema cannot be read, or does not have a column.
     """
     location = CodeLocation.of_caller()
-    columns = parsed(schema, location)
+    columns = stored(schema, location)
     partitions = columns_of(partition_by)
     location.require([*partitions, *(rule.column for rule in expect)], columns.names)
+    for rule in expect:
+        if rule.counted:
+            raise location.error(f"{rule.name}: each row of a stream is judged alone; expect it of a @daily.table")
     declared = {"partitions": partitions, "expectations": tuple(expect), "once": once, "starts_first": starts_first}
     return _declare("table", columns, watermark=watermark, **declared)
 
@@ -98,7 +101,7 @@ def state(*, schema: str | StructType, key: str | Sequence[str], watermark: Inte
         DeclarationError: The schema cannot be read, or does not have a column.
     """
     location = CodeLocation.of_caller()
-    columns = parsed(schema, location)
+    columns = stored(schema, location)
     keys = columns_of(key)
     location.require(keys, columns.names)
     return _declare("state", columns, key=keys, watermark=watermark, once=True)

@@ -7,12 +7,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from spark_app.engine import ddl
 from spark_app.errors import ConfigError
+
+UNSTORED: Final = frozenset(" ,;{}()\n\t=")
+"""Characters that Delta stores in no name of a column."""
 
 
 class DeclarationError(ConfigError):
@@ -41,11 +46,11 @@ class CodeLocation:
         return cls(code.co_filename, first + offset)
 
     @classmethod
-    def of_error(cls, error: BaseException, *, within: Path) -> "CodeLocation":
-        """The last line of the files in a folder that an exception came through."""
+    def of_error(cls, error: BaseException, *, within: Path, otherwise: "CodeLocation | None" = None) -> "CodeLocation":
+        """The last line of the files in a folder that an exception came through, or another one without such a line."""
         frames = traceback.extract_tb(error.__traceback__)
         own = [frame for frame in frames if Path(frame.filename).is_relative_to(within)]
-        return cls(own[-1].filename, own[-1].lineno or 1) if own else cls(str(within), 1)
+        return cls(own[-1].filename, own[-1].lineno or 1) if own else otherwise or cls(str(within), 1)
 
     def error(self, problem: str) -> DeclarationError:
         """A mistake in this line."""
@@ -63,6 +68,17 @@ class CodeLocation:
             if column not in known:
                 raise self.error(f"{owner} has no column {column}: {nearest(column, known)}")
 
+    def require_frame(self, function: str, returned: object) -> DataFrame:
+        """What a function that is declared here returns, which must be rows.
+
+        Raises:
+            DeclarationError: It is anything else.
+        """
+        if isinstance(returned, DataFrame):
+            return returned
+        what = "nothing" if returned is None else f"a {type(returned).__name__}"
+        raise self.error(f"{function} returns {what}: end it with `return` and the DataFrame of its rows")
+
     def require_returned(self, function: str, returned: Sequence[str], columns: Sequence[str], why: str = "") -> None:
         """Checks that a function that is declared here returns columns.
 
@@ -74,6 +90,24 @@ class CodeLocation:
             raise self.error(
                 f"{function} returns no column {', '.join(missing)}{why}; it returns {', '.join(returned)}"
             )
+
+    def require_types(self, function: str, rows: DataFrame, schema: StructType) -> DataFrame:
+        """The rows with the types of a schema, as far as Spark stores the ones as the others.
+
+        Raises:
+            DeclarationError: A function that is declared here returns a column of a type that is not stored so.
+        """
+        try:
+            return rows.to(schema)
+        except AnalysisException as error:
+            given = error.getMessageParameters() or {}
+            if not {"name", "type", "expectedType"} <= given.keys():
+                raise
+            name, kind, expected = (given[key].strip('"`') for key in ("name", "type", "expectedType"))
+            raise self.error(
+                f"{function} returns {name} as {kind.lower()}, and declares it as {expected.lower()}: cast it, or "
+                "declare what it is"
+            ) from error
 
 
 def columns_of(names: str | Sequence[str]) -> tuple[str, ...]:
@@ -99,6 +133,21 @@ def parsed(text: str | StructType, location: CodeLocation) -> StructType:
         return ddl.schema(text)
     except ValueError as error:
         raise location.error(f"schema: {error}") from error
+
+
+def stored(text: str | StructType, location: CodeLocation) -> StructType:
+    """The schema of a table.
+
+    Raises:
+        DeclarationError: It cannot be read, or has a column that Delta does not store.
+    """
+    columns = parsed(text, location)
+    for name in columns.names:
+        if UNSTORED.intersection(name):
+            raise location.error(
+                f"schema: {name!r} is no name that Delta stores: rename it, without spaces and any of ,;{{}}()="
+            )
+    return columns
 
 
 def schema(text: str) -> StructType:

@@ -291,7 +291,8 @@ class DailyContext(Context):
                 empty = f"{bronze} has no rows of {self.date} to replay: run the date from its raw files first"
             else:
                 kind = self.settings.raw.format_of(source)
-                rows = raw_files.read_day(self.spark, folder, schema=schema, kind=kind)
+                csv = self.settings.raw.csv_of(source)
+                rows = raw_files.read_day(self.spark, folder, schema=schema, kind=kind, csv=csv)
                 is_empty = partial(raw_files.is_empty, rows, folder, kind=kind)
                 empty = f"no rows at {folder}: its files are empty; deliver the day's rows there"
                 files, size = raw_files.bytes_of(self.spark, folder)

@@ -63,11 +63,23 @@ def schema(text: str) -> StructType:
     """
     reader = _Reader(text)
     fields = reader.fields(end=None)
-    names = [field.name for field in fields]
-    for name in names:
+    names = [field.name.lower() for field in fields]  # Spark takes `Hour` and `hour` for one
+    for field, name in zip(fields, names, strict=True):
         if names.count(name) > 1:
-            raise ValueError(f"the column {name} is declared twice")
+            raise ValueError(f"the column {field.name} is declared twice")
     return StructType(fields)
+
+
+def data_type(text: str) -> DataType:
+    """The type that a text names: `decimal(10, 3)`; of several columns, `a int, b string`, that of their struct.
+
+    Raises:
+        ValueError: It cannot be read.
+    """
+    words = text.strip().partition("<")[0].partition("(")[0].strip().lower()
+    if words in {*ATOMIC, *DECIMALS, *NESTED} or len(words.split()) == 1:
+        return _Reader(text).whole_type()
+    return schema(text)
 
 
 class _Reader:
@@ -76,6 +88,13 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._tokens = [match for match in _TOKEN.finditer(text) if match.group().strip()]
         self._next = 0
+
+    def whole_type(self) -> DataType:
+        """The type that the whole text names."""
+        kind = self._type("the function")
+        if self._peek() is not None:
+            raise ValueError(f"{self._peek()!r} stands where the end must be")
+        return kind
 
     def fields(self, *, end: str | None) -> list[StructField]:
         """The columns up to a mark, or to the end of the text."""

@@ -1,6 +1,7 @@
 """Limits of expectations, as an operator configures them."""
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -25,8 +26,10 @@ class LimitedConfig(BaseModel):
     def _are_limits_of_expectations(cls, limits: dict[str, float]) -> dict[str, float]:
         for expectation, limit in limits.items():
             if expectation not in cls.expectation_names:
+                near = get_close_matches(expectation, cls.expectation_names, n=1)
                 raise ValueError(
-                    f"unknown expectation {expectation!r}; allowed are {', '.join(sorted(cls.expectation_names))}"
+                    f"unknown expectation {expectation!r}; {f'do you mean {near[0]}? ' if near else ''}allowed are "
+                    f"{', '.join(sorted(cls.expectation_names))}"
                 )
             if expectation != FRESHNESS and limit > 1:
                 raise ValueError(f"{expectation} is limited by a share from 0 to 1, not by {limit}")

@@ -144,7 +144,8 @@ class Model:
             name: in_days(frames[name], tables[name].day, first, last + label_days * DAY)
             for name in parameters(self.function)[1:]
         }
-        found = self.function(examples, **given, label_days=label_days)
+        returned = self.function(examples, **given, label_days=label_days)
+        found = self.location.require_frame(self.function.__name__, returned)
         self.location.require_returned(self.function.__name__, found.columns, (self.examples.key, LABEL))
         return found.select(self.examples.key, F.coalesce(F.col(LABEL).cast("double"), F.lit(0.0)).alias(LABEL))
 

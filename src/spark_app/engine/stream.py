@@ -126,7 +126,7 @@ class StreamContext(Context):
         if self.monitor is None:
             self.declare(table, config.expectation_names)
             self.monitor = ExpectationMonitor(table, config.all_limits, is_strict=config.on_breach == "stop")
-        counts = [F.count_if(each.is_violated()).alias(each.name) for each in expectations]
+        counts = [each.violations() for each in expectations]
         return rows.observe(self.monitor.observation, F.count("*").alias(CHECKED), *counts)
 
     def table(self, name: str, *, version: int | None = None) -> DataFrame:

@@ -1,24 +1,29 @@
 """The pipelines of a package, found by looking into it: one module is one pipeline."""
 
+import ast
 import pkgutil
 import sys
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, Protocol
 
 from pydantic import BaseModel
 from pyspark import cloudpickle
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_app import project
 from spark_app.declarations.answers import Answers
 from spark_app.declarations.daily_pipeline import DailyPipeline
 from spark_app.declarations.declaration import Declared
-from spark_app.declarations.model_pipeline import DeclaredModel, ModelPipeline
+from spark_app.declarations.model_pipeline import DeclaredFeatures, DeclaredModel, ModelPipeline
 from spark_app.declarations.own_pipeline import OwnPipeline
 from spark_app.declarations.query import DeclaredQuery, DeclaredStream
-from spark_app.engine.code_location import CodeLocation
+from spark_app.engine import udf_types
+from spark_app.engine.code_location import CodeLocation, nearest
 from spark_app.engine.dead_letters import DeadLetters
 from spark_app.engine.topics import Topic
 from spark_app.errors import SparkAppError, UsageError
@@ -27,6 +32,9 @@ from spark_app.project import Project
 from spark_app.warehouse.tables import QUARANTINE, Table
 
 PACKAGES: Final = ("etl", "streaming", "ml")
+WORK: Final = ("run", "query")
+"""The functions of a module that does all itself."""
+DECLARATIONS: Final = (Declared, DeclaredQuery, DeclaredModel, DeclaredFeatures, Answers, DeadLetters)
 CHECKED: Final = (DailyPipeline, DeclaredStream, ModelPipeline)
 """Pipelines that name the tables that they read as parameters."""
 
@@ -96,6 +104,8 @@ def qualified(package: str, chosen: Sequence[str]) -> list[str]:
             folder = f"{project.required().package}/{package}"
             raise UsageError(f"no pipeline {short!r} in {folder}; the pipelines are {', '.join(known)}")
         full += downstream(load(package), name) if given.endswith("+") else [name]
+    for name in set(full).intersection(helpers()):
+        raise UsageError(f"{name} declares nothing that runs: its functions are for other modules")
     return list(dict.fromkeys(full))
 
 
@@ -125,11 +135,43 @@ def _loaded() -> dict[str, dict[str, Any]]:
     Raises:
         DeclarationError: A module cannot be imported, or declares something that cannot be.
     """
-    found, known = project.required(), topics()
+    found, known, helping = project.required(), topics(), helpers()
     return {
-        package: {name: of_module(name, _imported(found, name), known) for name in names(package)}
+        package: {
+            name: of_module(name, _imported(found, name), known) for name in names(package) if name not in helping
+        }
         for package in PACKAGES
     }
+
+
+def helpers() -> set[str]:
+    """The modules of pipelines that declare nothing, and that another module of the project imports.
+
+    Raises:
+        DeclarationError: A module cannot be imported.
+    """
+    found = project.required()
+    silent = [name for package in PACKAGES for name in names(package) if not _declares(_imported(found, name))]
+    imported = set[str]().union(*map(_imports, found.source_folder.rglob("*.py"))) if silent else set[str]()
+    return {name for name in silent if name.rpartition(".")[2] in imported}
+
+
+def _declares(module: ModuleType) -> bool:
+    values = vars(module).values()
+    return any(isinstance(each, DECLARATIONS) for each in values) or any(
+        callable(vars(module).get(work)) for work in WORK
+    )
+
+
+def _imports(file: Path) -> set[str]:
+    """The last words of the modules that a file imports, and the names that it imports from them."""
+    found = set[str]()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {each.name.rpartition(".")[2] for each in node.names}
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.rpartition(".")[2])
+    return found
 
 
 def _imported(found: Project, name: str) -> ModuleType:
@@ -138,6 +180,7 @@ def _imported(found: Project, name: str) -> ModuleType:
     Raises:
         DeclarationError: It says what Python cannot read, or imports or calls what is not there.
     """
+    udf_types.read_without_spark()
     try:
         module = found.load(name)
     except SparkAppError:
@@ -147,9 +190,32 @@ def _imported(found: Project, name: str) -> ModuleType:
             f"Python cannot read this: {error.msg}"
         ) from error
     except Exception as error:
-        raise CodeLocation.of_error(error, within=found.folder).error(f"{type(error).__name__}: {error}") from error
+        raise CodeLocation.of_error(error, within=found.source_folder).error(_while_loading(error)) from error
     cloudpickle.register_pickle_by_value(sys.modules[found.package])
     return module
+
+
+def _while_loading(error: Exception) -> str:
+    """What is said of an exception of a module that is loaded."""
+    text = f"{type(error).__name__}: {error}"
+    if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
+        return f"{text}: {nearest(error.name or '', _public(error.obj))}"
+    frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, AssertionError | PySparkRuntimeError) and "/pyspark/" in frames[-1].filename:
+        return (
+            "this needs Spark, which starts after the modules are loaded: move it into the function that uses it "
+            f"({frames[-1].name} in pyspark)"
+        )
+    return text
+
+
+def _public(module: ModuleType) -> list[str]:
+    """The names that a module offers, without those that it has imported."""
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", module.__name__) == module.__name__
+    ]
 
 
 def _checked(loaded: Mapping[str, Mapping[str, Any]], package: str) -> dict[str, Any]:

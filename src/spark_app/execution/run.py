@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeVar
 from spark_app.engine.context import Context, DailyContext
 from spark_app.engine.progress import ProgressListener
 from spark_app.errors import InputError
-from spark_app.execution import demo, missing, pipelines, stale
+from spark_app.execution import checks, demo, missing, pipelines, stale
 from spark_app.execution.application import Application, start_application
 from spark_app.formatting import quantity
 from spark_app.local_files import ensure_dir
@@ -80,6 +80,7 @@ def run_etl(
     jobs = load_jobs(settings, "etl", chosen)
     extra = {WORKLOAD: workload(jobs, days=len(dates), is_replay=replay, only=only)}
     with start_application(settings, ETL, listener=listener, extra=extra, jvm=jvm) as application:
+        checks.require_no_mistake(application, {job.name: job.pipeline for job in jobs})
         if only == "stale":
             run_stale(application, jobs, only=dates)
         elif only == "missing":

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from spark_app.engine.progress import ProgressListener
 from spark_app.engine.topics import require_known
 from spark_app.errors import SparkAppError
-from spark_app.execution import demo, pipelines
+from spark_app.execution import checks, demo, pipelines
 from spark_app.execution.application import Application, start_application
 from spark_app.execution.lag_watch import LagWatch
 from spark_app.execution.maintenance import TableMaintenance
@@ -78,6 +78,7 @@ def run_streams(
         _demo_feed(settings, stop_condition, listener),
         pruned_daily(settings, listener),
     ):
+        checks.require_no_mistake(application, {job.name: job.pipeline for job in jobs})
         failures = run_queries(application, jobs, stop_condition, listener)
     if failures:
         failure = joined(failures)

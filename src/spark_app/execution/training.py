@@ -13,7 +13,7 @@ from spark_app.engine.context import DailyContext
 from spark_app.engine.model import labelled_data
 from spark_app.engine.progress import ProgressListener
 from spark_app.errors import InputError, UsageError
-from spark_app.execution import pipelines
+from spark_app.execution import checks, pipelines
 from spark_app.execution.application import Application, open_warehouse, start_application
 from spark_app.execution.run import ContextType, Job, load_jobs, locked, make_if_missing, recorded_run, run_batch
 from spark_app.models import registry
@@ -88,6 +88,7 @@ def run_ml(
     """
     [job] = load_jobs(settings, "ml", [model])
     with start_application(settings, ML, listener=listener, extra={WORKLOAD: f"{model} {phase}"}) as application:
+        checks.require_no_mistake(application, {model: job.pipeline})
         run_phase(application, job, phase, date=date, version=version)
     return application.results
 

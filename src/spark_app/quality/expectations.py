@@ -38,16 +38,23 @@ class Expectation:
         is_violated: Builds the condition over the typed columns, which needs a session; the name does not. The untyped
             text of a column is `text.<column>`.
         is_violated_in_table: The same over the columns of a table, which have no untyped text; None if it is the same.
+        counted: Of what no single row tells, an aggregate over the rows of a table: how many violate it.
     """
 
     name: str
     is_violated: Callable[[], Column]
     is_violated_in_table: Callable[[], Column] | None = None
+    counted: Callable[[], Column] | None = None
 
     @property
     def column(self) -> str:
         """The column that it is about."""
         return self.name.rpartition(".")[0]
+
+    def violations(self) -> Column:
+        """An aggregate over the rows of a table or a stream: how many violate it."""
+        condition = self.is_violated_in_table or self.is_violated
+        return (self.counted() if self.counted else F.count_if(condition())).alias(self.name)
 
 
 def not_null(column: str) -> Expectation:
@@ -79,6 +86,16 @@ def matches(column: str, pattern: str) -> Expectation:
 def of_day(column: str) -> Expectation:
     """The instant lies on the day of the raw folder, which is the column `date`."""
     return Expectation(f"{column}.day", lambda: F.to_date(column) != F.col("date"))
+
+
+def unique(column: str, *others: str) -> Expectation:
+    """No two rows of a day of a table have the same values in the columns; each further one violates it."""
+
+    def repeated() -> Column:
+        return F.count(F.lit(1)) - F.count_distinct(F.struct(column, *others))
+
+    name = f"{column}.unique{''.join(f'_with_{other}' for other in others)}"
+    return Expectation(name, lambda: F.lit(False), counted=repeated)
 
 
 def known(column: str, is_unknown: Callable[[], Column]) -> Expectation:

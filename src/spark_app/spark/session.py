@@ -71,13 +71,15 @@ class StartingJvm:
         log_file: The file that Spark's own noise is added to.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        """Starts it for a command with these settings."""
+    def __init__(
+        self, settings: Settings, *, extra: Mapping[str, str] = NO_PROPERTIES, collector: str = PARALLEL
+    ) -> None:
+        """Starts it for a command with these settings; for the other arguments see `start`."""
         self.invocation = secrets.token_hex(6)
         self.log_file = log_file_of(settings, self.invocation)
         self._gateway: JavaGateway | None = None
         self._is_wanted, self._is_taken = True, False
-        self._thread = Thread(target=self._launch, args=(settings,), name="starts the JVM")
+        self._thread = Thread(target=self._launch, args=(settings, extra, collector), name="starts the JVM")
         if not _has_jvm() and are_installed():
             self._thread.start()
 
@@ -103,10 +105,10 @@ class StartingJvm:
         self._is_taken = True
         return self._gateway
 
-    def _launch(self, settings: Settings) -> None:
+    def _launch(self, settings: Settings, extra: Mapping[str, str], collector: str) -> None:
         with suppress(SparkAppError, OSError):
             ensure_dir(self.log_file.parent)
-            properties = _embedded(_configured(settings), self.log_file, PARALLEL)
+            properties = _embedded(_configured(settings) | dict(extra), self.log_file, collector)
             self._gateway = launch_jvm(properties, self.log_file, is_wanted=lambda: self._is_wanted)
 
 

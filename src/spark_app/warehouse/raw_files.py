@@ -8,7 +8,8 @@ import datetime
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
+from pathlib import PurePosixPath
 from typing import Final
 
 from pyspark.errors import AnalysisException
@@ -17,9 +18,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from spark_app.errors import InputError
-from spark_app.settings import RawFormat
+from spark_app.formatting import quantity
+from spark_app.settings import Csv, RawFormat
 from spark_app.warehouse import hadoop_files
 
+COMMAS: Final = Csv()
+SEPARATORS: Final = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+"""What people write between values."""
 _CORRUPT: Final = "__corrupt"
 _END: Final = "end of line"
 _BYTE_ORDER_MARK: Final = "\ufeff"
@@ -45,8 +50,15 @@ def is_empty(rows: DataFrame, folder: str, *, kind: RawFormat) -> bool:
     return rows.isEmpty()
 
 
-def read_day(spark: SparkSession, folder: str, *, schema: StructType, kind: RawFormat) -> DataFrame:
+def read_day(spark: SparkSession, folder: str, *, schema: StructType, kind: RawFormat, csv: Csv = COMMAS) -> DataFrame:
     """The raw rows of one day as text; blank lines are no rows, files of 0 bytes have none.
+
+    Args:
+        spark: The session.
+        folder: The folder of the day.
+        schema: The columns of the source.
+        kind: The format of its files.
+        csv: How they are written, if that is CSV.
 
     Raises:
         InputError: The folder is missing or holds no files, or one is not what the format says.
@@ -57,9 +69,10 @@ def read_day(spark: SparkSession, folder: str, *, schema: StructType, kind: RawF
     if kind == "json":
         lines = spark.read.text(_literal([folder]))
         return json_rows(lines.select("value", _file_name(lines)), schema=schema)
-    read, alike = (
-        (_csv_rows, hadoop_files.first_line) if kind == "csv" else (_parquet_rows, hadoop_files.parquet_schema)
-    )
+    read: Callable[..., DataFrame] = _parquet_rows
+    alike: Callable[[SparkSession, str], str] = hadoop_files.parquet_schema
+    if kind == "csv":
+        read, alike = partial(_csv_rows, csv=csv), hadoop_files.first_line if csv.header else _one_kind
     groups = _groups([path for path, size in sizes.items() if size], lambda path: alike(spark, path))
     if not groups:
         return json_rows(spark.createDataFrame([], "value string, source_file string"), schema=schema)
@@ -114,22 +127,54 @@ def _groups(paths: Sequence[str], kind: Callable[[str], str]) -> list[list[str]]
     return [alike for name, alike in groups.items() if name]
 
 
-def _csv_rows(spark: SparkSession, paths: list[str], *, schema: StructType) -> DataFrame:
-    """CSV files of one header; a quote within quotes is doubled (RFC 4180), and a line is a row.
+def _one_kind(_: SparkSession, path: str) -> str:
+    """All files without a header are alike."""
+    return "no header" if path else ""
+
+
+def _csv_rows(spark: SparkSession, paths: list[str], *, schema: StructType, csv: Csv) -> DataFrame:
+    """CSV files of one header, or of none; a quote within quotes is doubled (RFC 4180), and a line is a row.
 
     Spark's reader of files ends a quoted value with its line and says nothing, so that the lines are judged here: one
     with an odd number of quotes is a part of a row, and malformed.
+
+    Raises:
+        InputError: The first line names none of the columns.
     """
-    header = hadoop_files.first_line(spark, paths[0]).removeprefix(_BYTE_ORDER_MARK)
-    names = spark.read.option("header", "true").option("escape", '"').csv(_literal(paths)).columns
+    first = hadoop_files.first_line(spark, paths[0]).removeprefix(_BYTE_ORDER_MARK)
+    options = {"escape": '"', "sep": csv.separator}
+    names = schema.names
+    if csv.header:
+        names = spark.read.options(header="true", **options).csv(_literal(paths)).columns
+        _require_known(names, first, paths[0], schema, csv)
     columns = ", ".join(f"{_quoted(name)} string" for name in [*names, _CORRUPT])
     lines = spark.read.text(_literal(paths))
-    parsed = F.from_csv("value", columns, {"escape": '"', "columnNameOfCorruptRecord": _CORRUPT})
-    rows = lines.where((F.trim("value") != "") & (F.col("value") != header))
+    parsed = F.from_csv("value", columns, options | {"columnNameOfCorruptRecord": _CORRUPT})
+    rows = lines.where((F.trim("value") != "") & (F.lit(not csv.header) | (F.col("value") != first)))
     rows = rows.select("value", parsed.alias("row"), _file_name(lines))
     quotes = F.octet_length("value") - F.octet_length(F.replace("value", F.lit('"')))
     is_whole = (quotes % 2 == 0) & F.col(f"row.{_CORRUPT}").isNull()
     return _column_rows(rows.withColumn("corrupt", F.when(~is_whole, F.col("value"))), names=names, schema=schema)
+
+
+def _require_known(names: Sequence[str], first: str, path: str, schema: StructType, csv: Csv) -> None:
+    if not first.strip() or set(names) & set(schema.names):
+        return
+    option = f"raw.csv.{PurePosixPath(path).parent.parent.name}"
+    counts = {mark: first.count(mark) for mark in SEPARATORS}
+    mark = max(counts, key=lambda each: counts[each])
+    if mark != csv.separator and counts[mark] > counts.get(csv.separator, 0):
+        found = f"{quantity(counts[mark], SEPARATORS[mark])} and {_number(counts.get(csv.separator, 0), csv.separator)}"
+        raise InputError(f"the first line of {path} has {found}: set {option}.separator to {mark!r} in config/app.yml")
+    raise InputError(
+        f"the first line of {path} names none of the columns {', '.join(schema.names)}: if it is a row, set "
+        f"{option}.header to false in config/app.yml"
+    )
+
+
+def _number(count: int, separator: str) -> str:
+    name = SEPARATORS.get(separator, separator)
+    return quantity(count, name) if count else f"no {name}"
 
 
 def _parquet_rows(spark: SparkSession, paths: list[str], *, schema: StructType) -> DataFrame:

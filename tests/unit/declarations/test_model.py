@@ -172,9 +172,9 @@ def test_a_model_needs_no_configuration(shop: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("slices: [sice]", r"returns\.yml: slices: .*sice is no category among the features: do you mean size\?"),
-        ("candidates: {random_tree: {}}", r"returns\.yml: candidates\.random_tree"),
-        ("hold_out_days: 1", r"returns\.yml: unknown key 'hold_out_days'; allowed are "),
+        ("slices: [sice]", r"returns\.yml:1: slices: .*sice is no category among the features: do you mean size\?"),
+        ("candidates: {random_tree: {}}", r"returns\.yml:1: candidates\.random_tree"),
+        ("hold_out_days: 1", r"returns\.yml:1: unknown key 'hold_out_days'; do you mean held_out_days\? allowed are "),
     ],
 )
 def test_a_wrong_configuration_is_one_line(shop: Path, text: str, message: str) -> None:

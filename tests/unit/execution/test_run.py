@@ -118,6 +118,12 @@ def test_days_that_cannot_be_read_end_no_command_and_are_no_zero(tmp_path: Path,
             "  colour: 0",
             "limits: unknown expectation 'colour'; allowed are .*, outliers, ",
         ),
+        (
+            "etl/daily_sales.yml",
+            "checks",
+            "  outlier: 0",
+            r"limits: unknown expectation 'outlier'; do you mean outliers\? allowed are .*, outliers, ",
+        ),
         ("diagnoses.yml", "cost_ms", "colour: red", "unknown key 'colour'; allowed are .*cost_ms, "),
     ],
 )
@@ -130,7 +136,7 @@ def test_all_configuration_is_read_before_anything_is_begun(
     (config / file).write_text(text.replace(f"\n{above}", f"\n{wrong}\n{above}", 1), encoding="utf-8")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
     monkeypatch.setenv("SPARK_APP_HOME", str(tmp_path / "home"))
-    with pytest.raises(ConfigError, match=f"^{config / file}: {error}[^{{]*$"):
+    with pytest.raises(ConfigError, match=rf"^{config / file}:\d+: {error}[^{{]*$"):
         run.run_etl(load_settings(config), [DATE], listener=Watching())
     assert not (tmp_path / "home").exists()
 

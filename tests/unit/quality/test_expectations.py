@@ -192,3 +192,12 @@ def test_a_figure_tells_how_far_off_it_is() -> None:
     assert str(ExpectationResult(FRESHNESS, 7_200, 3_600)) == (
         "freshness: no valid row in the last 7,200 s of the day, allowed 3,600 s"
     )
+
+
+def test_rows_that_are_there_twice_violate_uniqueness(spark: SparkSession) -> None:
+    """Each further one counts, by the values of all columns; a null is a value."""
+    rows = spark.createDataFrame([("a", 1), ("a", 1), ("a", 2), (None, 1), (None, 1)], "name string, number int")
+    both, name = expect.unique("name", "number"), expect.unique("name")
+    assert (both.name, both.column, name.name) == ("name.unique_with_number", "name", "name.unique")
+    [found] = rows.agg(both.violations(), name.violations()).collect()
+    assert tuple(found) == (2, 3)

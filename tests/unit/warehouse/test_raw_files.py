@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DecimalType, StringType, StructField, StructType
 
 from spark_app.errors import InputError
-from spark_app.settings import RawFormat
+from spark_app.settings import Csv, RawFormat
 from spark_app.warehouse import raw_files
 
 SCHEMA = StructType([StructField("key", StringType()), StructField("amount", DecimalType(12, 2))])
@@ -174,3 +174,29 @@ def test_rows_of_bronze_are_read_again(spark: SparkSession) -> None:
         Row("a.json", "a", "1.00", {"other": "x"}, False),
         Row("b.json", None, None, None, True),
     ]
+
+
+def test_a_csv_file_of_other_separators_says_what_to_set(spark: SparkSession, tmp_path: Path) -> None:
+    """And is read once that is set."""
+    day = tmp_path / "orders" / "date=2024-01-01"
+    day.mkdir(parents=True)
+    (day / "a.csv").write_text("key;amount;note\nk;1.5;x\n", encoding="utf-8")
+    with pytest.raises(InputError) as raised:
+        raw_files.read_day(spark, str(day), schema=SCHEMA, kind="csv")
+    assert str(raised.value).endswith(
+        "a.csv has 2 semicolons and no comma: set raw.csv.orders.separator to ';' in config/app.yml"
+    )
+    [found] = rows(raw_files.read_day(spark, str(day), schema=SCHEMA, kind="csv", csv=Csv(separator=";")))
+    assert (found.key, found.amount, found.extra, found.is_malformed) == ("k", "1.5", {"note": "x"}, False)
+
+
+def test_a_csv_file_without_a_header_says_what_to_set(spark: SparkSession, tmp_path: Path) -> None:
+    """And each of its lines is a row once that is set, in all files alike."""
+    day = tmp_path / "orders" / "date=2024-01-01"
+    day.mkdir(parents=True)
+    (day / "a.csv").write_text("k,1.5\n", encoding="utf-8")
+    (day / "b.csv").write_text("l,2.5\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"a.csv names none of the columns key, amount: .* raw.csv.orders.header to"):
+        raw_files.read_day(spark, str(day), schema=SCHEMA, kind="csv").collect()
+    found = rows(raw_files.read_day(spark, str(day), schema=SCHEMA, kind="csv", csv=Csv(header=False)))
+    assert [(row.key, row.amount) for row in found] == [("k", "1.5"), ("l", "2.5")]

@@ -1,0 +1,358 @@
+"""Mistakes in the functions of a project, found by calling each with frames without rows.
+
+The schemas of all that functions read and return are declared, so Spark can plan what they do before anything is read
+or written. A function may act on its rows (`collect`, `count`, `pivot`); what it then makes of none says nothing about
+what it makes of some, so that its failure is a remark, and no mistake.
+"""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, Literal
+
+import pyspark
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_app import project
+from spark_app.declarations.answers import Answers
+from spark_app.declarations.daily_pipeline import DailyPipeline
+from spark_app.declarations.model_pipeline import ModelPipeline
+from spark_app.declarations.own_pipeline import OwnPipeline
+from spark_app.declarations.query import DeclaredStream
+from spark_app.declarations.trials import EmptyInputs, Trial
+from spark_app.engine.code_location import CodeLocation, DeclarationError, nearest
+from spark_app.engine.dead_letters import DeadLetters
+from spark_app.engine.progress import ProgressListener
+from spark_app.execution import pipelines
+from spark_app.execution.application import Application
+from spark_app.local_files import ensure_dir
+from spark_app.project import Project
+from spark_app.settings import Settings, located, read_yaml
+from spark_app.spark import embedded, jars
+from spark_app.spark.asked_rows import asked_rows
+from spark_app.spark.session import StartingJvm
+from spark_app.telemetry.exceptions import message_of, summary_of
+from spark_app.warehouse.tables import Table
+
+ELSEWHERE: Final = (
+    "DATA_SOURCE_NOT_FOUND",
+    "DELTA_",
+    "PATH_NOT_FOUND",
+    "SCHEMA_NOT_FOUND",
+    "TABLE_OR_VIEW_NOT_FOUND",
+    "UNABLE_TO_INFER_SCHEMA",
+)
+"""Conditions of Spark that are about what is stored, which may be elsewhere, and not about the program."""
+KINDS: Final[Mapping[type, str]] = {
+    DailyPipeline: "daily tables",
+    DeclaredStream: "query",
+    ModelPipeline: "model",
+    Answers: "query",
+    DeadLetters: "query",
+    OwnPipeline: "own",
+}
+ACTIVE: Final = ("_activeSession", "_instantiatedSession")
+"""Where PySpark keeps the session that functions find as the active one, beside the JVM."""
+ON_A_STREAM: Final = "Queries with streaming sources must be executed with writeStream"
+"""What Spark says where a function asks a stream for its rows, which has none to give."""
+OF_FRAMES: Final = re.compile(r"'?(?:DataFrame|Column|GroupedData)'?")
+WRONG_CALL: Final = re.compile(r"\(\) (?:missing|takes|got an unexpected|got multiple)")
+"""What Python says where a function is called otherwise than it is declared."""
+PLAN: Final = re.compile(r";(?: line \d+ pos \d+;)?\s*\n|\s*SQLSTATE: \w+|\n\nJVM stacktrace")
+"""Where the message of an exception of Spark ends, and a plan or a stack begins."""
+RECORD: Final = "checked.json"
+"""The file beside Spark's logs that says which pipelines had no mistake, in a project of which fingerprint."""
+MAX_CHARACTERS: Final = 400
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is said of a function.
+
+    Attributes:
+        pipeline: The name of its pipeline.
+        function: Its name.
+        kind: A mistake fails whatever the data; a note is what could not be checked without data.
+        message: One line, with file and line.
+    """
+
+    pipeline: str
+    function: str
+    kind: Literal["mistake", "note"]
+    message: str
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module of a project.
+
+    Attributes:
+        name: `etl.daily_sales`.
+        kind: What it is: a daily pipeline, a query, a model, one that does all itself, or a helper of others.
+        makes: The names of what it writes.
+        reads: The names of what it reads.
+    """
+
+    name: str
+    kind: str
+    makes: str
+    reads: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was looked at, and what was found.
+
+    Attributes:
+        modules: The modules of the project.
+        findings: What is said of their functions.
+    """
+
+    modules: Sequence[Module]
+    findings: Sequence[Finding]
+
+    @property
+    def mistakes(self) -> list[Finding]:
+        """What fails whatever the data."""
+        return [each for each in self.findings if each.kind == "mistake"]
+
+    @property
+    def notes(self) -> list[Finding]:
+        """What could not be checked without data."""
+        return [each for each in self.findings if each.kind == "note"]
+
+
+def of_project(
+    settings: Settings, loaded: Mapping[str, Any], *, listener: ProgressListener, jvm: StartingJvm
+) -> Checked:
+    """The current project, in a Spark of one core that is embedded in this process.
+
+    Args:
+        settings: The configuration.
+        loaded: The pipelines by name.
+        listener: Hears notes.
+        jvm: The JVM that was started for it.
+    """
+    tables = {table.name: table for table in pipelines.declared_tables()}
+    jars.ensure_jars(note=listener.note)
+    with embedded.started(settings, "spark-app check", jvm) as spark:
+        found = [*unused(settings, loaded), *findings(spark, loaded, tables, settings)]
+    helping = [Module(name, "helper", "", "") for name in sorted(pipelines.helpers())]
+    return Checked([*[_module(*each) for each in loaded.items()], *helping], found)
+
+
+def unused(settings: Settings, loaded: Mapping[str, Any]) -> list[Finding]:
+    """Configuration of the project that is about nothing: a file of no pipeline, a format of no source."""
+    own, sources = project.required().config, pipelines.sources(loaded.values())
+    if settings.config.resolve() != own:
+        return []
+    found = list[Finding]()
+    for package in pipelines.PACKAGES:
+        known = [name.partition(".")[2] for name in loaded if name.startswith(f"{package}.")]
+        for file in sorted((own / package).glob("*.yml")):
+            if file.stem not in known:
+                found.append(_of_file(f"{_shown(file)}: no pipeline {file.stem}: {nearest(file.stem, known)}"))
+    app = own / "app.yml"
+    raw = read_yaml(app).get("raw") if app.is_file() else None
+    named = [(key, source) for key in ("formats", "csv") for source in (raw or {}).get(key) or ()]
+    for key, source in named:
+        if source not in sources:
+            where = _shown(Path(located(app, ["raw", key, source])))
+            found.append(_of_file(f"{where}: raw.{key}: no source {source}: {nearest(source, sources)}"))
+    return found
+
+
+def _shown(file: Path) -> Path:
+    return file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+
+
+def _of_file(message: str) -> Finding:
+    return Finding("", "", "mistake", message)
+
+
+def require_no_mistake(application: Application, loaded: Mapping[str, Any]) -> None:
+    """Looks for mistakes before a run, where the project has changed since it was last without any.
+
+    What hinders the search is no failure of the run: it costs a remark.
+
+    Args:
+        application: The application, in which nothing has run yet.
+        loaded: The pipelines that are about to run, by name.
+
+    Raises:
+        DeclarationError: A function fails whatever the data.
+    """
+    try:
+        record, now = application.settings.logs_path / RECORD, fingerprint(project.required(), application.settings)
+        known = _known(record, now)
+        if known.issuperset(loaded):
+            return
+        found = findings(application.spark, loaded, application.warehouse.tables, application.settings)
+        mistakes = [each.message for each in found if each.kind == "mistake"]
+        if not mistakes:
+            _keep(record, now, known.union(loaded))
+    except Exception as error:  # noqa: BLE001 - the run may be right
+        application.listener.note(f"functions were not checked before the run: {summary_of(error)}")
+        return
+    if mistakes:
+        others = f"; {len(mistakes) - 1} more: spark-app check" if len(mistakes) > 1 else ""
+        raise DeclarationError(f"{mistakes[0]}{others}")
+
+
+def fingerprint(of: Project, settings: Settings) -> str:
+    """Names what a project says, and what reads it: it is another one if a mistake may have come or gone."""
+    found = hashlib.sha256(f"{version('spark-app')} {pyspark.__version__}".encode())
+    folders = {of.source_folder: ("*.py",), settings.config: ("*.yml", "*.conf")}
+    for folder, patterns in folders.items():
+        for file in sorted(file for pattern in patterns for file in folder.rglob(pattern)):
+            content = file.read_bytes()
+            found.update(f"{file.relative_to(folder)} {len(content)} ".encode())
+            found.update(content)
+    return found.hexdigest()
+
+
+def _known(record: Path, now: str) -> set[str]:
+    """The pipelines that had no mistake in a project as it is now."""
+    try:
+        content = json.loads(record.read_text(encoding="utf-8"))
+        return {*content["pipelines"]} if content["fingerprint"] == now else set()
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+
+
+def _keep(record: Path, now: str, without_mistakes: Iterable[str]) -> None:
+    """Notes which pipelines have no mistake; a folder that cannot be written is no reason not to run."""
+    content = json.dumps({"fingerprint": now, "pipelines": sorted(without_mistakes)})
+    with suppress(OSError):
+        ensure_dir(record.parent)
+        beside = record.with_suffix(f".{os.getpid()}")
+        beside.write_text(content, encoding="utf-8")
+        beside.replace(record)
+
+
+def _module(name: str, pipeline: Any) -> Module:
+    made = [*(table.name for table in pipeline.WRITES), *getattr(pipeline, "SENDS", ())]
+    read = [*getattr(pipeline, "SOURCES", ()), *getattr(pipeline, "TOPICS", ()), *pipeline.READS]
+    return Module(name, KINDS.get(type(pipeline), "own"), ", ".join(made), ", ".join(read))
+
+
+def findings(
+    spark: SparkSession, loaded: Mapping[str, Any], tables: Mapping[str, Table], settings: Settings
+) -> list[Finding]:
+    """What is wrong with the functions of pipelines; empty where nothing is.
+
+    Args:
+        spark: A session; the functions get one of their own in it, so that what they set is gone afterwards.
+        loaded: The pipelines by name.
+        tables: The tables of the project by name.
+        settings: The configuration.
+    """
+    with _own_session(spark) as session:
+        empty = EmptyInputs(session, tables, settings)
+        found = [_finding(name, trial) for name, trial in _trials(loaded, empty)]
+    return [each for each in found if each is not None]
+
+
+def _trials(loaded: Mapping[str, Any], empty: EmptyInputs) -> Iterator[tuple[str, Trial]]:
+    for name, pipeline in loaded.items():
+        if hasattr(pipeline, "trials"):
+            yield from ((name, trial) for trial in pipeline.trials(empty))
+
+
+@contextmanager
+def _own_session(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session with settings and views of its own, which functions find as the active one."""
+    own, sessions = spark.newSession(), spark._jvm.org.apache.spark.sql.classic.SparkSession  # type: ignore[union-attr]
+    before = {name: getattr(SparkSession, name) for name in ACTIVE}
+    sessions.setActiveSession(own._jsparkSession)
+    try:
+        for name in ACTIVE:
+            setattr(SparkSession, name, own)
+        yield own
+    finally:
+        for name, value in before.items():
+            setattr(SparkSession, name, value)
+        sessions.setActiveSession(spark._jsparkSession)
+
+
+def _finding(pipeline: str, trial: Trial) -> Finding | None:
+    with asked_rows() as asked:
+        try:
+            trial.call()
+        except Exception as error:  # noqa: BLE001 - a function of a project may raise anything
+            is_of_rows = asked.happened and ON_A_STREAM not in message_of(error)
+            kind: Literal["mistake", "note"] = "mistake" if _is_mistake(error) and not is_of_rows else "note"
+            return Finding(pipeline, trial.function, kind, _line(error, trial, kind))
+    return None
+
+
+def _is_mistake(error: Exception) -> bool:
+    """Whether an exception is about the program, whatever the data."""
+    match error:
+        case DeclarationError():
+            return True
+        case AnalysisException():
+            return not (error.getCondition() or "").startswith(ELSEWHERE)
+        case PySparkException():
+            return isinstance(error, AttributeError | TypeError | ValueError)
+        case AttributeError():
+            return isinstance(error.obj, ModuleType) or type(error.obj).__module__.startswith("pyspark.")
+        case TypeError():
+            return bool(OF_FRAMES.search(str(error)) or WRONG_CALL.search(str(error)))
+        case NameError():
+            return not isinstance(error, UnboundLocalError)
+    return False
+
+
+def _line(error: Exception, trial: Trial, kind: str) -> str:
+    """One line about what a function raised, with file and line."""
+    if isinstance(error, DeclarationError):
+        return str(error)
+    location = CodeLocation.of_error(error, within=project.required().source_folder, otherwise=trial.location)
+    text = _meaning(error) if kind == "mistake" else f"not checked without data: {_said(error)}"
+    return str(location.error(f"{trial.function}: {text}"))
+
+
+def _meaning(error: Exception) -> str:
+    """What is wrong, with the nearest right name where a name is."""
+    if isinstance(error, AnalysisException) and (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
+        given = error.getMessageParameters() or {}
+        names = [name.strip().strip("`") for name in given.get("proposal", "").split(",") if name.strip()]
+        return no_column(given.get("objectName", "").replace("`", ""), names)
+    if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
+        return f"{_said(error)}: {nearest(error.name or '', [each for each in vars(error.obj) if each[0] != '_'])}"
+    if isinstance(error, AttributeError) and (frame := _asked(error)) is not None:
+        return no_column(error.name or str(error).partition("`")[2].partition("`")[0], frame.columns)
+    return _said(error)
+
+
+def no_column(name: str, known: Sequence[str]) -> str:
+    """What is said of a column that is not there."""
+    return f"there is no column {name}: {nearest(name, known)}"
+
+
+def _asked(error: AttributeError) -> DataFrame | None:
+    """The frame that was asked for a column as an attribute that it does not have."""
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_name == "__getattr__" and isinstance(
+            asked := trace.tb_frame.f_locals.get("self"), DataFrame
+        ):
+            return asked
+        trace = trace.tb_next
+    return None
+
+
+def _said(error: Exception) -> str:
+    """What an exception says, on one line: of Spark's without the plan, of others with their class."""
+    if isinstance(error, PySparkException):
+        return " ".join(PLAN.split(message_of(error), maxsplit=1)[0].split())[:MAX_CHARACTERS]
+    return f"{type(error).__name__}: {' '.join(message_of(error).split())}"[:MAX_CHARACTERS]

@@ -130,7 +130,8 @@ def test_an_unknown_promise_is_named_with_the_allowed_ones(home: Home) -> None:
     home.configure("etl.customers", limits={"segment.colour": 0.5})
     found = failure_of(home)
     assert found.exit_code == 2
-    assert "unknown expectation 'segment.colour'; allowed are " in found.message
+    assert "customers.yml:7: limits: unknown expectation 'segment.colour'; do you mean segment." in found.message
+    assert "? allowed are " in found.message
     assert "segment.allowed" in found.message
     assert home.content() == []
 

@@ -14,6 +14,7 @@ MODULES: Final = {
 }
 """The packages of each extra of pyproject.toml, by the names that Python imports."""
 EXTRAS: Final = {
+    "check": "etl",
     "etl": "etl",
     "graph": "etl",
     "tables": "etl",

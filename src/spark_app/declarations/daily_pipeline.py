@@ -324,17 +324,16 @@ def _of_source(
     context: DailyContext, spec: IngestSpec, declared: Declared, source: Source, typed: DataFrame
 ) -> Computation:
     """What is computed of raw rows; one that fails is in no table yet, but in a file."""
-    inputs = {name: _rows(context, name, {}, {}, context.date) for name in declared.reads}
     folder = raw_files.day_folder(context.settings.raw_path, source.name, context.date)
-    return Computation(
-        declared.name,
-        declared.location,
-        typed,
-        source.name,
-        source.key,
-        lambda rows: _judged(declared, source, declared(rows, **inputs), spec.expectations, context.date),
-        lambda condition: f"{condition}, in {folder}",
-    )
+
+    def compute(rows: DataFrame) -> DataFrame:
+        inputs = {name: _rows(context, name, {}, {}, context.date) for name in declared.reads}
+        return _judged(declared, source, declared(rows, **inputs), spec.expectations, context.date)
+
+    def look(condition: str) -> str:
+        return f"{condition}, in {folder}"
+
+    return Computation(declared.name, declared.location, typed, source.name, source.key, compute, look)
 
 
 def _of_tables(

@@ -202,7 +202,11 @@ def main() -> NoReturn:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed: output is dropped, and no other file gets its descriptor
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    # Python that is interrupted in the `exec` of a text, as imports of dataclasses are, ends itself by SIGINT below
+    # `python -m`, though the interruption was handled: until it has executed another text.
+    exec("")
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -236,6 +236,17 @@ def test_a_wrong_argument_is_told_before_anything_heavy_is_loaded() -> None:
     assert heavy & set(out.split()) == set()
 
 
+def test_an_interruption_of_an_import_is_exit_code_130_too(tmp_path: Path) -> None:
+    """Below `python -m`, too, where one in the `exec` of a text would end Python by SIGINT."""
+    (tmp_path / "pyproject.toml").write_text('[tool.spark-app]\npackage = "shop"\n', encoding="utf-8")
+    (tmp_path / "shop" / "etl").mkdir(parents=True)
+    for package in ("shop", "shop/etl"):
+        (tmp_path / package / "__init__.py").touch()
+    (tmp_path / "shop" / "etl" / "orders.py").write_text('exec("raise KeyboardInterrupt")', encoding="utf-8")
+    code, _, err = spark_app("graph", folder=tmp_path)
+    assert (code, err.splitlines()[-1][:12]) == (130, "Interrupted.")
+
+
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interruption_is_one_line_and_exit_code_130(sent: signal.Signals) -> None:
     """Ctrl-C, a polite end and the end of the terminal end the program with 130, without a traceback."""

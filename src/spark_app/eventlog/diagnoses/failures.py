@@ -181,7 +181,7 @@ FAILURES: Final = (
         "table_not_found",
         r"\[TABLE_OR_VIEW_NOT_FOUND\]|\[SCHEMA_NOT_FOUND\]|\[PATH_NOT_FOUND\]|\[DELTA_TABLE_NOT_FOUND\]"
         r"|\[DELTA_MISSING_DELTA_TABLE\]",
-        "What is read is not there. Check its name, its catalog and schema (`spark.catalog.listTables()`), and whether "
+        "What is read is not there. Check its name, its catalog and schema (`SHOW TABLES`), and whether "
         "what writes it has run; temporary views end with their session.",
     ),
     Failure(
@@ -194,7 +194,7 @@ FAILURES: Final = (
         "files_gone",
         r"FILE_NOT_EXIST|underlying files have been updated|DELTA_FILE_NOT_FOUND|FileNotFoundException",
         "Files were removed or replaced after the query had listed them: by an overwrite, a vacuum or a clean-up "
-        "beside it. Read the table anew (`spark.catalog.refreshTable`), do not overwrite what is read, and let a "
+        "beside it. Read the table anew (`REFRESH TABLE`), do not overwrite what is read, and let a "
         "vacuum keep files longer than the longest query.",
     ),
     Failure(

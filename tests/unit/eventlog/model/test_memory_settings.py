@@ -19,11 +19,13 @@ CONFIG: Final = "org/apache/spark/internal/config"
 DECLARED: Final = {
     "spark-core_*.jar": (
         f"{CONFIG}/package$.class",
+        f"{CONFIG}/Kryo$.class",
         f"{CONFIG}/Network$.class",
         f"{CONFIG}/Python$.class",
         "org/apache/spark/SparkContext.class",
         "org/apache/spark/SparkContext$.class",
     ),
+    "spark-sql-api_*.jar": ("org/apache/spark/sql/internal/SqlApiConfHelper$.class",),
     "spark-catalyst_*.jar": ("org/apache/spark/sql/internal/SQLConf$.class",),
     "spark-kubernetes_*.jar": ("org/apache/spark/deploy/k8s/Config$.class",),
     "spark-sql_*.jar": ("org/apache/spark/sql/execution/streaming/state/RocksDBConf$.class",),
@@ -51,7 +53,7 @@ def _constants() -> Iterator[bytes]:
 def advised() -> list[Path]:
     """Where advice is written: all modules of both rooms, and the page about them."""
     rooms = [Path(str(room.__file__)).parent for room in (comparison, diagnoses)]
-    return [PAGE, *(file for room in rooms for file in sorted(room.glob("*.py")))]
+    return [PAGE, *(file for room in rooms for file in sorted(room.rglob("*.py")))]
 
 
 def test_each_setting_that_is_named_is_one_of_sparks(declared: bytes) -> None:

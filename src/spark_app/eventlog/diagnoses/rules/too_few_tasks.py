@@ -120,8 +120,8 @@ def _read_by_jdbc(rdds: list[RddInfo], operators: list[Operator], tasks: int) ->
                 f": JDBC reads {excerpt(table, MAX_NAME)} {parts}",
                 "Read it by several connections: the options partitionColumn (a number, a date or a timestamp, best "
                 "with an index), lowerBound, upperBound and numPartitions, all four together; rows beyond the bounds "
-                "are read, too. Without such a column, spark.read.jdbc(predicates=[...]) takes a condition for each "
-                "part.",
+                "are read, too. Without such a column, DataFrameReader.jdbc(predicates=[...]) takes a condition "
+                "for each part.",
             )
 
 

@@ -1,12 +1,13 @@
-"""A driver that commits versions of a table when it is told: for each number on standard input it prints won or lost.
+"""A driver that commits versions of tables when it is told: for each line on standard input it prints won or lost.
 
-`python log_store_race.py CLASS TABLE PROPERTY=VALUE...`
+`python log_store_race.py PROPERTY=VALUE...`, and then lines of `CLASS ENDPOINT TABLE VERSION`.
 """
 
 import functools
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf
@@ -16,17 +17,23 @@ LOST = "java.nio.file.FileAlreadyExistsException"
 """What Delta asks of a log store that finds a version there."""
 
 
-def main(name: str, table: str, properties: Sequence[str]) -> None:
+def main(properties: Sequence[str]) -> None:
     """Commits the versions, in a JVM without a session."""
     given = dict(each.split("=", 1) for each in properties)
     jvm = launch_gateway(SparkConf(loadDefaults=False).setAll(list(given.items()))).jvm
-    hadoop = jvm.org.apache.hadoop.conf.Configuration()
-    for key, value in given.items():
-        hadoop.set(key.removeprefix("spark.hadoop."), value)
-    store = functools.reduce(getattr, name.split("."), jvm)(hadoop)
+
+    @functools.cache
+    def opened(name: str, endpoint: str) -> tuple[Any, Any]:
+        hadoop = jvm.org.apache.hadoop.conf.Configuration()
+        for key, value in (given | {"spark.hadoop.fs.s3a.endpoint": endpoint}).items():
+            hadoop.set(key.removeprefix("spark.hadoop."), value)
+        return functools.reduce(getattr, name.split("."), jvm)(hadoop), hadoop
+
     answer("ready")
     for line in sys.stdin:
-        file = jvm.org.apache.hadoop.fs.Path(f"{table}/_delta_log/{int(line):020}.json")
+        name, endpoint, table, version = line.split()
+        store, hadoop = opened(name, endpoint)
+        file = jvm.org.apache.hadoop.fs.Path(f"{table}/_delta_log/{int(version):020}.json")
         actions = jvm.java.util.List.of(f"{os.getpid()}")
         try:
             store.write(file, actions.iterator(), False, hadoop)
@@ -44,4 +51,4 @@ def answer(word: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3:])
+    main(sys.argv[1:])

@@ -8,10 +8,12 @@ import runpy
 import secrets
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final
+
+import pytest
 
 from tests import s3
 
@@ -22,18 +24,18 @@ VERSIONS: Final = 30
 
 
 class Driver:
-    """A process that commits versions of a table."""
+    """A process that commits versions of tables."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
-        """Waits until its JVM is up."""
+        """Its JVM may not be up yet: it says when it is."""
         assert process.stdin is not None
         assert process.stdout is not None
         self._stdin: IO[str] = process.stdin
         self._stdout: IO[str] = process.stdout
 
-    def tell(self, version: int) -> None:
-        """Lets it commit a version."""
-        self._stdin.write(f"{version}\n")
+    def tell(self, store: str, url: str, table: str, version: int) -> None:
+        """Lets it commit a version with a log store, at the address of a server."""
+        self._stdin.write(f"{store} {url} {table} {version}\n")
         self._stdin.flush()
 
     def answer(self) -> str:
@@ -42,12 +44,11 @@ class Driver:
 
 
 @contextmanager
-def driver(server: s3.Server, store: str, table: str, **changes: str) -> Iterator[Driver]:
-    """A driver with a log store."""
-    properties = [f"{key}={value}" for key, value in (server.properties | changes).items()]
-    command = [sys.executable, str(RACE), store, table, *properties]
+def driver(server: s3.Server) -> Iterator[Driver]:
+    """A driver without a log store as yet."""
+    command = [sys.executable, str(RACE), *(f"{key}={value}" for key, value in server.properties.items())]
     with (
-        server.log(f"{store}-{secrets.token_hex(2)}").open("wb") as said,
+        server.log(f"driver-{secrets.token_hex(2)}").open("wb") as said,
         subprocess.Popen(
             command, text=True, env=os.environ | s3.KEYS, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said
         ) as process,
@@ -58,36 +59,39 @@ def driver(server: s3.Server, store: str, table: str, **changes: str) -> Iterato
             process.kill()
 
 
-def race(server: s3.Server, store: str) -> tuple[int, str]:
-    """How many commits two drivers won together, and the table."""
+@pytest.fixture(scope="module")
+def drivers(server: s3.Server) -> Iterator[list[Driver]]:
+    """Two drivers, for tables of all tests: each start of Java takes longer than a race."""
+    with driver(server) as one, driver(server) as two:
+        assert [one.answer(), two.answer()] == ["ready", "ready"]
+        yield [one, two]
+
+
+def wins(server: s3.Server, drivers: Sequence[Driver], store: str) -> int:
+    """How many commits of a table the drivers won together."""
     table = f"s3a://{server.bucket()}/table"
-    with ExitStack() as stack:
-        drivers = [stack.enter_context(driver(server, store, table)) for _ in range(2)]
-        assert [each.answer() for each in drivers] == ["ready", "ready"]
-        won = 0
-        for version in range(VERSIONS):
-            for each in drivers:
-                each.tell(version)
-            answers = [each.answer() for each in drivers]
-            assert {*answers} <= {"won", "lost"}
-            won += answers.count("won")
-    return won, table
+    won = 0
+    for version in range(VERSIONS):
+        for each in drivers:
+            each.tell(store, server.url, table, version)
+        answers = [each.answer() for each in drivers]
+        assert {*answers} <= {"won", "lost"}
+        won += answers.count("won")
+    return won
 
 
-def test_each_version_of_a_table_has_one_writer(server: s3.Server) -> None:
+def test_each_version_of_a_table_has_one_writer(server: s3.Server, drivers: list[Driver]) -> None:
     """Two drivers at the same instants: each version is won once. With Delta's own store both win, and one is lost."""
-    assert race(server, OWN)[0] == VERSIONS
-    assert race(server, "io.delta.storage.S3SingleDriverLogStore")[0] > VERSIONS
+    assert wins(server, drivers, OWN) == VERSIONS
+    assert wins(server, drivers, "io.delta.storage.S3SingleDriverLogStore") > VERSIONS
 
 
-def test_a_commit_whose_answer_was_lost_is_made_once(server: s3.Server) -> None:
+def test_a_commit_whose_answer_was_lost_is_made_once(server: s3.Server, drivers: list[Driver]) -> None:
     """The put is sent again and refused, since the object is there: its content tells that it is the driver's own."""
     table = f"s3a://{server.bucket()}/table"
     with s3.losing_one_answer(server, b"_delta_log") as (url, is_lost):
-        with driver(server, OWN, table, **{"spark.hadoop.fs.s3a.endpoint": url}) as writer:
-            assert writer.answer() == "ready"
-            writer.tell(0)
-            assert writer.answer() == "won"
+        drivers[0].tell(OWN, url, table, 0)
+        assert drivers[0].answer() == "won"
         assert is_lost.is_set()
 
 

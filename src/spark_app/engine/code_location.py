@@ -121,6 +121,14 @@ def nearest(name: str, known: Sequence[str]) -> str:
     return f"do you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}"
 
 
+def nearest_attribute(error: AttributeError) -> str:
+    """The end of a message about a name that a module does not have: the nearest that it has, else those of its own."""
+    name, values = error.name or "", {each: value for each, value in vars(error.obj).items() if each[0] != "_"}
+    module = vars(error.obj).get("__name__")
+    own = [each for each, value in values.items() if getattr(value, "__module__", None) == module]
+    return nearest(name, [*values] if get_close_matches(name, values) or not own else own)
+
+
 def parsed(text: str | StructType, location: CodeLocation) -> StructType:
     """A schema, as Spark writes it or as Spark's type.
 

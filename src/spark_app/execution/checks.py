@@ -7,7 +7,6 @@ what it makes of some, so that its failure is a remark, and no mistake.
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -28,12 +27,12 @@ from spark_app.declarations.model_pipeline import ModelPipeline
 from spark_app.declarations.own_pipeline import OwnPipeline
 from spark_app.declarations.query import DeclaredStream
 from spark_app.declarations.trials import EmptyInputs, Trial
-from spark_app.engine.code_location import CodeLocation, DeclarationError, nearest
+from spark_app.engine.code_location import CodeLocation, DeclarationError, nearest, nearest_attribute
 from spark_app.engine.dead_letters import DeadLetters
 from spark_app.engine.progress import ProgressListener
 from spark_app.execution import pipelines
 from spark_app.execution.application import Application
-from spark_app.local_files import ensure_dir
+from spark_app.local_files import write_atomic
 from spark_app.project import Project
 from spark_app.settings import Settings, located, read_yaml
 from spark_app.spark import embedded, jars
@@ -232,10 +231,7 @@ def _keep(record: Path, now: str, without_mistakes: Iterable[str]) -> None:
     """Notes which pipelines have no mistake; a folder that cannot be written is no reason not to run."""
     content = json.dumps({"fingerprint": now, "pipelines": sorted(without_mistakes)})
     with suppress(OSError):
-        ensure_dir(record.parent)
-        beside = record.with_suffix(f".{os.getpid()}")
-        beside.write_text(content, encoding="utf-8")
-        beside.replace(record)
+        write_atomic(record, content.encode("utf-8"))
 
 
 def _module(name: str, pipeline: Any) -> Module:
@@ -328,7 +324,7 @@ def _meaning(error: Exception) -> str:
         names = [name.strip().strip("`") for name in given.get("proposal", "").split(",") if name.strip()]
         return no_column(given.get("objectName", "").replace("`", ""), names)
     if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
-        return f"{_said(error)}: {nearest(error.name or '', [each for each in vars(error.obj) if each[0] != '_'])}"
+        return f"{_said(error)}: {nearest_attribute(error)}"
     if isinstance(error, AttributeError) and (frame := _asked(error)) is not None:
         return no_column(error.name or str(error).partition("`")[2].partition("`")[0], frame.columns)
     return _said(error)

@@ -23,7 +23,7 @@ from spark_app.declarations.model_pipeline import DeclaredFeatures, DeclaredMode
 from spark_app.declarations.own_pipeline import OwnPipeline
 from spark_app.declarations.query import DeclaredQuery, DeclaredStream
 from spark_app.engine import udf_types
-from spark_app.engine.code_location import CodeLocation, nearest
+from spark_app.engine.code_location import CodeLocation, nearest_attribute
 from spark_app.engine.dead_letters import DeadLetters
 from spark_app.engine.topics import Topic
 from spark_app.errors import SparkAppError, UsageError
@@ -199,7 +199,7 @@ def _while_loading(error: Exception) -> str:
     """What is said of an exception of a module that is loaded."""
     text = f"{type(error).__name__}: {error}"
     if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
-        return f"{text}: {nearest(error.name or '', _public(error.obj))}"
+        return f"{text}: {nearest_attribute(error)}"
     frames = traceback.extract_tb(error.__traceback__)
     if isinstance(error, AssertionError | PySparkRuntimeError) and "/pyspark/" in frames[-1].filename:
         return (
@@ -207,15 +207,6 @@ def _while_loading(error: Exception) -> str:
             f"({frames[-1].name} in pyspark)"
         )
     return text
-
-
-def _public(module: ModuleType) -> list[str]:
-    """The names that a module offers, without those that it has imported."""
-    return [
-        name
-        for name, value in vars(module).items()
-        if not name.startswith("_") and getattr(value, "__module__", module.__name__) == module.__name__
-    ]
 
 
 def _checked(loaded: Mapping[str, Mapping[str, Any]], package: str) -> dict[str, Any]:

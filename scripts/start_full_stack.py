@@ -34,6 +34,10 @@ PASSWORDS = {
     "jupyter": ("JUPYTER_TOKEN", "token", "token spark-app"),
 }
 """The variable that holds the secret, what the secret is for, and the default."""
+SAMPLE = (
+    "a sample of the demo shop runs now, once: a day, two minutes of streams, a training; the page has each run "
+    "(--no-sample leaves it out)"
+)
 PORT_NOTES = {"4317": "OTLP, gRPC", "4318": "OTLP, HTTP"}
 PORTS_WITHOUT_HTTP = (4317, 9092)
 PORT_PATHS = {13133: "/health"}
@@ -82,6 +86,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--build", action="store_true", help="rebuild the spark-app image, after a change of the code")
     add("--force", action="store_true", help="start even if memory or disk space is short")
     add("--generate-passwords", action="store_true", help="write the secrets that BIND_ADDRESS needs to .env.local")
+    add("--no-sample", action="store_true", help="run no sample at the first start")
     add("--seconds", type=int, default=WAIT_SECONDS, metavar="N", help="longest wait for health (default: %(default)s)")
     options = parser.parse_args(arguments)
     [options.file, *others] = options.file or [FILE]
@@ -145,11 +150,28 @@ def start(options: argparse.Namespace, environment: dict[str, str]) -> None:
     seconds = up(compose, services, timeout=options.seconds)
     notes = {**PORT_NOTES, preflight.driver_port(ROOT, environment): "while a job runs"}
     rows = table(services, left_out, compose.secrets(), notes)
+    lines = [*first_page(services), *rows, "", f"ready after {seconds:.0f} s", "", *next_steps(options.file)]
     if has_tls(services):
-        rows = (row.replace("http://", "https://") for row in rows)
-    print("\n".join([*rows, "", f"ready after {seconds:.0f} s", "", *next_steps(options.file)]))
+        lines = [line.replace("http://", "https://") for line in lines]
+    print("\n".join(lines))
+    if not options.no_sample and start_sample(services):
+        say(SAMPLE)
     if is_open:
         say(f"Grafana and Jupyter listen on {address}")
+
+
+def first_page(services: Mapping[str, Any]) -> Iterator[str]:
+    """The address of the page that leads to all others."""
+    for port in services.get("reports", {}).get("ports", []):
+        yield f"everything is on one page: http://localhost:{port['published']}"
+        yield ""
+
+
+def start_sample(services: Mapping[str, Any]) -> bool:
+    """Starts the sample, unless there are tables, or it has run; says whether it did."""
+    if "spark-master" not in services or docker("exec", "spark-master", "run_sample.sh", "--is-due").returncode != 0:
+        return False
+    return docker("exec", "--detach", "spark-master", "run_sample.sh").returncode == 0
 
 
 class Compose:

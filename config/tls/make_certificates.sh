@@ -79,7 +79,6 @@ certificate otel-collector-ready 65534 otel-collector-ready
 certificate jaeger 10001 jaeger
 certificate prometheus 65534 prometheus
 certificate alertmanager 65534 alertmanager
-certificate runbook 65534 runbook
 certificate elasticsearch 1000 elasticsearch
 certificate kibana 1000 kibana
 certificate grafana 472 grafana

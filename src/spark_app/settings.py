@@ -19,6 +19,7 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
+    field_validator,
     model_validator,
 )
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
@@ -232,8 +233,15 @@ class Backends(BaseModel):
     kibana: Url
     grafana: Url
     spark_master: Url
+    spark_history: Url
+    jupyter: Url
     kafka: Annotated[str, Field(pattern=r"^[^/:]+:\d+$")] | None
     reports: Url
+
+    def reached_at(self, addresses: Mapping[str, str]) -> Self:
+        """The same components at other addresses; what is left out stays so."""
+        known = {name: address for name, address in addresses.items() if getattr(self, name) is not None}
+        return self.model_copy(update=known)
 
 
 class Prices(BaseModel):
@@ -273,6 +281,7 @@ class Settings(BaseSettings):
     reports: LocalFolder
     run_store: StoreLocation | None
     reports_url: Url
+    serve_password: SecretStr | None
     event_log_exporter: Literal["runner", "bridge"]
     cluster: str | None
     profile: bool
@@ -282,9 +291,19 @@ class Settings(BaseSettings):
     stream: Stream
     kafka: Kafka
     backends: Backends
+    backends_inside: dict[str, str]
     prices: Prices
     labels: dict[LabelName, LabelProperties | None] = Field(max_length=MAX_LABELS)
     metric_labels: list[LabelName]
+
+    @field_validator("backends_inside")
+    @classmethod
+    def _are_backends(cls, addresses: dict[str, str]) -> dict[str, str]:
+        unknown = sorted(addresses.keys() - Backends.model_fields.keys())
+        if unknown:
+            raise ValueError(f"{unknown[0]} is none of backends: {', '.join(Backends.model_fields)}")
+        Backends.model_validate({**dict.fromkeys(Backends.model_fields), **addresses})
+        return addresses
 
     @model_validator(mode="after")
     def _has_metric_labels(self) -> Self:
@@ -309,6 +328,11 @@ class Settings(BaseSettings):
     def is_demo(self) -> bool:
         """Whether missing days are generated, because no raw folder is configured."""
         return self.raw.path is None
+
+    @property
+    def reached_backends(self) -> Backends:
+        """The components of the stack as this process reaches them: a container of the stack does so by other names."""
+        return self.backends.reached_at(self.backends_inside)
 
     @property
     def label_properties(self) -> dict[str, list[str]]:

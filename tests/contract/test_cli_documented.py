@@ -41,7 +41,7 @@ def options(verb: Any) -> set[str]:
     return {name for param in verb.params if param.param_type_name == "option" for name in param.opts}
 
 
-FREE: Final = ("formats", "csv", "options", "event_time_after_max_of", "labels")
+FREE: Final = ("formats", "csv", "options", "backends_inside", "event_time_after_max_of", "labels")
 """Keys whose own keys are names of sources, options, topics or labels."""
 
 

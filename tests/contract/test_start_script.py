@@ -58,7 +58,7 @@ def test_a_machine_without_docker_or_python_gets_one_line(tmp_path: Path) -> Non
 def test_help_lists_every_option_without_docker(tmp_path: Path) -> None:
     """Nobody needs a working Docker to read it."""
     done = run(tmp_path, "--help", tools=("env", "bash", "python3"))
-    options = ("--without", "--build", "--force", "--generate-passwords", "--seconds")
+    options = ("--without", "--build", "--force", "--generate-passwords", "--no-sample", "--seconds")
     assert (done.returncode, [name for name in options if name not in done.stdout]) == (0, [])
 
 
@@ -76,6 +76,16 @@ def test_links_are_https_where_the_stack_has_tls(monkeypatch: pytest.MonkeyPatch
     script = importlib.import_module("start_full_stack")
     assert not script.has_tls({"grafana": {"environment": {"STACK_SCHEME": "http"}}, "kafka": {"environment": None}})
     assert script.has_tls({"kafka": {}, "spark-master": {"environment": {"STACK_SCHEME": "https"}}})
+
+
+def test_the_first_line_is_the_address_of_the_first_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the port that `.env.local` sets; a stack without the page prints none."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    script = importlib.import_module("start_full_stack")
+    services = {"reports": {"ports": [{"target": 8088, "published": "9000"}]}}
+    assert list(script.first_page(services)) == ["everything is on one page: http://localhost:9000", ""]
+    assert list(script.first_page({"kafka": {}})) == []
+    assert not script.start_sample({"kafka": {}})
 
 
 def test_a_version_that_is_too_old_is_named(preflight: ModuleType) -> None:

@@ -56,7 +56,7 @@ def started(file: str, project: str, *options: str) -> Iterator[str]:
 
 
 def _start_of(file: str, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [START, "--file", file, *options]
+    command = [START, "--no-sample", "--file", file, *options]
     return subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
 
 
@@ -86,7 +86,7 @@ class Stack:
     def _start(self) -> subprocess.CompletedProcess[str]:
         began = time.monotonic()
         done = subprocess.run(
-            [START, *self.options],
+            [START, "--no-sample", *self.options],
             cwd=ROOT, env=environment(), capture_output=True, text=True, check=False,
         )  # fmt: skip
         self.seconds = time.monotonic() - began

@@ -75,7 +75,7 @@ class Machine:
 
     def _command(self, options: Iterable[str]) -> list[str]:
         self.write("compose/stack.yml", json.dumps({"services": self.services, "volumes": {"grafana": {}}}))
-        return ["scripts/start-full-stack.sh", "--force", *options]
+        return ["scripts/start-full-stack.sh", "--force", "--no-sample", *options]
 
     def started(self, *options: str, **variables: str) -> dict[str, str]:
         """Runs the script, which succeeds; returns the rows of its table by service."""

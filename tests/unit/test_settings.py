@@ -214,6 +214,12 @@ def test_a_uri_is_left_as_it_is() -> None:
             "backends:\n  jager: null",
             r"unknown key 'backends\.jager'; do you mean jaeger\? allowed are .*jaeger",
         ),
+        (
+            "backends_inside: {}",
+            "backends_inside: {jager: x}",
+            r"backends_inside: .*jager is none of backends",
+        ),
+        ("backends_inside: {}", "backends_inside: {kafka: broker}", r"backends_inside\.kafka: .*broker"),
         ("currency: EUR", "currency: EUR\nhome: /x", r"app\.yml: 'home' cannot be set here: set SPARK_APP_HOME"),
         (
             "currency: EUR",

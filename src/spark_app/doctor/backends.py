@@ -148,6 +148,16 @@ def spark_health(url: str) -> str:
     return f"{quantity(workers, 'alive worker')}"
 
 
+def history_health(url: str) -> str:
+    """The version of Spark of the history server."""
+    return f"Spark {get(f'{url}/api/v1/version', 'spark')}"
+
+
+def jupyter_health(url: str) -> str:
+    """The version of Jupyter, which it tells without a token."""
+    return f"version {get(f'{url}/api', 'version')}"
+
+
 def reports_health(url: str) -> str:
     """Whether reports are served."""
     answer(f"{url}/")
@@ -231,6 +241,16 @@ def _state(url: str, path: str, *keys: str, good: str) -> str:
     if state != good:
         raise MachineError(f"{url} has {keys[-1]} {state}")
     return state
+
+
+def is_unknown_host(error: BaseException | None) -> bool:
+    """Whether a request failed because there is no host of its name."""
+    while error is not None:
+        reason = getattr(error, "reason", None)
+        if isinstance(error, socket.gaierror) or isinstance(reason, socket.gaierror):
+            return True
+        error = error.__cause__
+    return False
 
 
 def _reason(error: BaseException) -> str:

@@ -1,12 +1,12 @@
 """Checks of the running stack: the health of each component, and the delivery of a trace, a metric and a log line.
 
 What does not answer is down, unless the stack was started without it: then other services have a container, and it
-has none.
+has none. A container of the stack, which cannot ask Docker, sees this by the name of the service, which no host has.
 """
 
 import importlib.metadata
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -35,6 +35,7 @@ LOCAL: Final = frozenset({"localhost", "127.0.0.1"})
 NEW_CERTIFICATES: Final = (
     "docker compose -f docker-compose.tls.yml run --rm certificates --rotate, and restart (docs/stack.md, TLS)"
 )
+NO_CONTAINER: Final = "it was left out of the start, or has stopped: no host has its name"
 _NULL: Final = "is null in the configuration"
 
 
@@ -118,6 +119,14 @@ COMPONENTS: Final = (
         lambda url, _: ask.spark_health(url),
         "docker logs spark-master, docker logs spark-worker-1",
     ),
+    Component(
+        "spark_history",
+        "spark_history",
+        ("spark-history",),
+        lambda url, _: ask.history_health(url),
+        "docker logs spark-history",
+    ),
+    _component("jupyter", ask.jupyter_health),
     _component("kafka", ask.kafka_health),
     Component(
         "bridge",
@@ -139,8 +148,8 @@ def run_checks(settings: Settings, services: frozenset[str], *, seconds: float) 
         services: The services of the stack that have a container on this machine; none if that is unknown.
         seconds: The longest wait for the probe.
     """
-    components = check_components(settings.backends, services)
-    certificates = check_certificates(settings.backends)
+    components = check_components(settings.reached_backends, services, inside=settings.backends_inside.keys())
+    certificates = check_certificates(settings.reached_backends)
     checks = [
         *components,
         *certificates,
@@ -149,10 +158,21 @@ def run_checks(settings: Settings, services: frozenset[str], *, seconds: float) 
     return [replace(check, finding=redacted(check.finding)) for check in checks]  # URLs may contain passwords
 
 
-def check_components(backends: Backends, services: frozenset[str]) -> list[Check]:
-    """The health of each component; all are checked at once, so that several timeouts take no longer than one."""
+def check_components(backends: Backends, services: frozenset[str], *, inside: Collection[str] = ()) -> list[Check]:
+    """The health of each component; all are checked at once, so that several timeouts take no longer than one.
+
+    Args:
+        backends: Where the components are.
+        services: The services of the stack that have a container on this machine; none if that is unknown.
+        inside: The components whose address is the name of a container.
+    """
+
+    def health(component: Component) -> Check:
+        url = getattr(backends, component.backend)
+        return _health(component, url, services, is_container=component.backend in inside)
+
     with ThreadPoolExecutor(len(COMPONENTS)) as pool:
-        return list(pool.map(lambda each: _health(each, getattr(backends, each.backend), services), COMPONENTS))
+        return list(pool.map(health, COMPONENTS))
 
 
 def check_certificates(backends: Backends) -> list[Check]:
@@ -215,7 +235,7 @@ def check_delivery(settings: Settings, components: Mapping[str, Check], *, secon
         components: The results for the components by their names.
         seconds: How long to wait.
     """
-    backends = settings.backends
+    backends = settings.reached_backends
     if backends.otlp is None:
         return [Check(route.part, "left out", f"not sent: backends.otlp {_NULL}") for route in ROUTES]
     version = importlib.metadata.version("spark-app")
@@ -253,7 +273,7 @@ def awaited(wanted: Mapping[str, Callable[[], bool]], *, seconds: float) -> dict
         time.sleep(EVERY_SECONDS)
 
 
-def _health(component: Component, url: str | None, services: frozenset[str]) -> Check:
+def _health(component: Component, url: str | None, services: frozenset[str], *, is_container: bool) -> Check:
     if url is None:
         return Check(component.name, "left out", f"backends.{component.backend} {_NULL}")
     try:
@@ -262,6 +282,8 @@ def _health(component: Component, url: str | None, services: frozenset[str]) -> 
         absent = [service for service in component.services if service not in services]
         if services and absent and _is_local(url):
             return Check(component.name, "left out", f"the stack runs without the service {absent[0]}")
+        if is_container and ask.is_unknown_host(error):
+            return Check(component.name, "left out", f"{NO_CONTAINER} ({url})")
         return Check(component.name, "down", str(error), component.look_at)
     if health is None:
         return Check(component.name, "left out", f"not scraped ({url})")

@@ -172,6 +172,7 @@ def analyze(reading: Reading, settings: Settings, thresholds: Thresholds) -> Ana
     comparison = app.failed_parts.get("comparison with earlier runs", compare, None)
     stacks = app.failed_parts.get("section stacks", partial(stack_profile.of_log, reading.log), None)
     findings = _with_hot_lines(diagnose(app, thresholds), stacks, app)
+    profile = with_other(profile, findings=list(dict.fromkeys(finding.rule for finding in findings)))
     return Analysis(settings, thresholds, reading, profile, findings, comparison, stacks=stacks)
 
 

@@ -83,6 +83,8 @@ def test_without_a_stack_doctor_exits_with_2(
         "ELASTICSEARCH",
         "GRAFANA",
         "SPARK_MASTER",
+        "SPARK_HISTORY",
+        "JUPYTER",
         "REPORTS",
     ):
         monkeypatch.setenv(f"SPARK_APP_BACKENDS__{name}", f"http://127.0.0.1:{dead_port()}")
@@ -93,7 +95,7 @@ def test_without_a_stack_doctor_exits_with_2(
     out, err = capsys.readouterr()
     assert err == (
         "error: the stack is unhealthy; down: collector, jaeger, prometheus, targets, elasticsearch, alertmanager, "
-        "grafana, spark_master, kafka, bridge, reports; lost on the way: trace, metric, log\n"
+        "grafana, spark_master, spark_history, jupyter, kafka, bridge, reports; lost on the way: trace, metric, log\n"
     )
     if "--json" in arguments:
         document = json.loads(out)

@@ -24,11 +24,13 @@ SIGNS: Final[dict[str, Any]] = {
     "/grafana/api/health": {"database": "ok"},
     "/kibana/api/status": {"status": {"overall": {"level": "available"}}},
     "/spark_master/json/": {"status": "ALIVE", "aliveworkers": 2},
+    "/spark_history/api/v1/version": {"spark": "4.2.0"},
+    "/jupyter/api": {"version": "2.17.0"},
     "/reports/": b"<!doctype html>",
 }
 HOPS: Final = (
     "collector", "jaeger", "prometheus", "targets", "elasticsearch", "alertmanager", "grafana", "kibana",
-    "spark_master", "kafka", "bridge", "reports",
+    "spark_master", "spark_history", "jupyter", "kafka", "bridge", "reports",
 )  # fmt: skip
 BRIDGE: Final = {"up": 1.0, "spark_bridge_lag_seconds": 0.4, "spark_bridge_silence_seconds": 0.1}
 PARTS: Final = ("trace", "metric", "log")
@@ -122,6 +124,18 @@ def test_every_component_of_a_healthy_stack_is_ok(stack: Stack) -> None:
     assert {name: check.finding for name, check in results.items() if check.state != "ok" or check.look_at} == {}
     assert results["targets"].finding.startswith("all 2 targets up")
     assert results["trace"].finding.startswith("in jaeger after ")
+
+
+def test_a_container_asks_by_the_names_of_services(stack: Stack) -> None:
+    """What has no name in its network was left out, or has stopped; another name that no host has is a mistake."""
+    inside = {"grafana": "http://grafana.invalid:3000", "jaeger": stack.settings.backends.jaeger or ""}
+    settings = stack.without(jaeger="http://localhost:1", kibana="http://kibana.invalid:5601")
+    results = stack.examined(settings.model_copy(update={"backends_inside": inside}), seconds=10)
+    assert {name: check.state for name, check in results.items() if check.state != "ok"} == {
+        "grafana": "left out",
+        "kibana": "down",
+    }
+    assert results["grafana"].finding == f"{checks.NO_CONTAINER} (http://grafana.invalid:3000)"
 
 
 def test_the_probe_has_the_configured_environment(stack: Stack) -> None:

@@ -13,7 +13,9 @@ from urllib.parse import urlencode
 import jinja2
 from markupsafe import Markup
 
+from spark_app.annexes.serve import documents
 from spark_app.annexes.serve.runs import APPLICATION, COLUMNS, DAY, LABEL, Chosen, Group, RunRow, Runs
+from spark_app.annexes.serve.stack import Stack
 from spark_app.errors import InputError
 from spark_app.eventlog.comparison.compare import compare
 from spark_app.report import page
@@ -58,19 +60,32 @@ class Trend:
 class Pages:
     """Answers requests by their path. Only names that were listed lead to files."""
 
-    def __init__(self, runs: Runs, prices: Prices, labels: Sequence[str] = ()) -> None:
-        """Reads nothing yet; the labels are those by which runs are chosen and costs are added up."""
-        self._runs, self._prices, self._labels = runs, prices, labels
+    def __init__(self, runs: Runs, prices: Prices, labels: Sequence[str] = (), stack: Stack | None = None) -> None:
+        """Reads nothing yet.
+
+        Args:
+            runs: What is listed.
+            prices: What a core-hour costs.
+            labels: Those by which runs are chosen and costs are added up.
+            stack: The stack whose services and alerts stand above the list; None without one.
+        """
+        self._runs, self._prices, self._labels, self._stack = runs, prices, labels, stack
 
     def __call__(self, path: str, query: Mapping[str, str]) -> Answer:
         """The page of a path."""
         match path.split("/"):
-            case ["", ""]:
+            case ["", "" | "index.html"]:
                 return self._list(query)
+            case ["", "health"]:
+                return Answer(b"ok\n", kind="text/plain; charset=utf-8")
+            case ["", "docs", name] if (document := documents.page(name)) is not None:
+                return _page("document.html.j2", name=document[0], content=document[1])
             case ["", "compare"]:
                 return self._compared(query.get("one", ""), query.get("other", ""))
             case ["", "reports", *names]:
                 return self._report("/".join(names))
+            case ["", name] if name.endswith(".html"):  # what `reports_url` and a name of a report make
+                return self._report(name)
         return refusal(HTTPStatus.NOT_FOUND, "there is no such page")
 
     def _list(self, query: Mapping[str, str]) -> Answer:
@@ -82,6 +97,9 @@ class Pages:
         by = by if by in self._keys else APPLICATION
         return _page(
             "runs.html.j2",
+            stack=self._stack is not None and "application" not in query,
+            now=self._stack.look() if self._stack is not None else None,
+            documents=documents.NAMES,
             runs=self._runs.newest_first(chosen, most=ON_PAGE, skipped=(number - 1) * ON_PAGE),
             total=total,
             number=number,

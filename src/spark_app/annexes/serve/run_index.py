@@ -19,7 +19,7 @@ from spark_app.annexes.serve.run_files import Kind, RunFiles, report_ids
 from spark_app.errors import MachineError
 from spark_app.local_files import ensure_dir
 
-VERSION: Final = 1
+VERSION: Final = 2
 """The version of the tables; an index of another version is made anew."""
 WAIT_SECONDS: Final = 30.0
 """How long a process waits for another one that writes the index."""
@@ -30,7 +30,7 @@ TABLES: Final = """
 CREATE TABLE file (kind, path, modified, size, PRIMARY KEY (kind, path)) WITHOUT ROWID;
 CREATE TABLE profile (
     path PRIMARY KEY, application, name, about, outcome, started, duration_ms, core_ms, gib_ms, is_comparable, labels,
-    users, text
+    users, findings, text
 );
 CREATE INDEX profile_of_application ON profile (application);
 CREATE TABLE record (path PRIMARY KEY, application, id, name, about, outcome, started, duration_ms, text);
@@ -38,7 +38,7 @@ CREATE INDEX record_of_application ON record (application);
 CREATE INDEX record_running ON record (path) WHERE outcome = 'running';
 CREATE TABLE report (id PRIMARY KEY, name) WITHOUT ROWID;
 CREATE TABLE run (
-    application, id, name, about, outcome, started, duration_ms, core_ms, gib_ms, profile, labels, users, text
+    application, id, name, about, outcome, started, duration_ms, core_ms, gib_ms, profile, labels, users, findings, text
 );
 CREATE INDEX run_of_application ON run (application);
 CREATE INDEX run_by_start ON run (started, id);
@@ -66,7 +66,7 @@ OF_RECORDS: Final = """
 INSERT INTO run
 SELECT record.application, id, record.name, record.about, record.outcome, record.started, record.duration_ms,
     max(core_ms), gib_ms, iif(is_comparable, profile.path, NULL), coalesce(labels, '{}'),
-    coalesce(users, '{"": 0}'), record.text || ' ' || coalesce(profile.text, '')
+    coalesce(users, '{"": 0}'), coalesce(findings, '[]'), record.text || ' ' || coalesce(profile.text, '')
 FROM record LEFT JOIN profile ON profile.application = record.application
     AND 1 = (SELECT count(*) FROM record AS each WHERE each.application = record.application)
 WHERE record.application IN touched GROUP BY record.path
@@ -74,7 +74,7 @@ WHERE record.application IN touched GROUP BY record.path
 OF_PROFILES: Final = """
 INSERT INTO run
 SELECT application, application, name, about, outcome, started, duration_ms, core_ms, gib_ms,
-    iif(is_comparable, path, NULL), labels, users, text
+    iif(is_comparable, path, NULL), labels, users, findings, text
 FROM profile WHERE application IN touched
     AND 1 != (SELECT count(*) FROM record WHERE record.application = profile.application)
 """

@@ -15,4 +15,19 @@
     location.assign(`/compare?one=${encodeURIComponent(first.dataset.run)}&other=${encodeURIComponent(button.dataset.run)}`);
   });
   addEventListener("pageshow", () => choose(null));
+
+  const EVERY_MS = 5000;
+  const live = [...document.querySelectorAll("[data-live]")];
+  const refresh = async () => {
+    try {
+      const answer = document.hidden || first ? null : await fetch(location.href);
+      const page = answer?.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
+      for (const each of page ? live : []) {
+        const now = page.getElementById(each.id);
+        if (now && now.innerHTML !== each.innerHTML) each.innerHTML = now.innerHTML;
+      }
+    } catch { /* the next request may be answered */ }
+    setTimeout(refresh, EVERY_MS);
+  };
+  if (live.length) setTimeout(refresh, EVERY_MS);
 })();

@@ -44,7 +44,7 @@ BY_USER: Final = """(
 MAX_WORDS: Final = 10
 """Words of a search; more are left out."""
 OF_RUN: Final = """
-SELECT run.name, about, run.id, outcome, started, duration_ms, core_ms, gib_ms, profile, labels, report.name
+SELECT run.name, about, run.id, outcome, started, duration_ms, core_ms, gib_ms, profile, labels, report.name, findings
 FROM run LEFT JOIN report ON report.id = run.id
 """
 
@@ -63,6 +63,7 @@ class RunRow:
         profile: The path of its run profile in their folder, with which it can be compared; None without one.
         labels: Whom it belongs to.
         report: The name of its report; None without one.
+        findings: The rules of its findings, worst first.
     """
 
     name: str
@@ -75,6 +76,7 @@ class RunRow:
     profile: str | None
     labels: dict[str, str]
     report: str | None
+    findings: list[str]
 
     @property
     def core_hours(self) -> float | None:
@@ -272,9 +274,21 @@ def _grouped(key: str) -> tuple[str, str, list[str]]:
 
 
 def _run(row: tuple[Any, ...]) -> RunRow:
-    name, about, id_, outcome, started, duration_ms, core_ms, gib_ms, profile, labels, report = row
+    name, about, id_, outcome, started, duration_ms, core_ms, gib_ms, profile, labels, report, findings = row
     spent = None if core_ms is None else _spent(core_ms, gib_ms)
-    return RunRow(name, about, id_, outcome, started, duration_ms, spent, profile, json.loads(labels), report)
+    return RunRow(
+        name,
+        about,
+        id_,
+        outcome,
+        started,
+        duration_ms,
+        spent,
+        profile,
+        json.loads(labels),
+        report,
+        json.loads(findings),
+    )
 
 
 def _group(row: tuple[Any, ...], prices: Prices) -> Group:

@@ -26,6 +26,7 @@ class _Profile(msgspec.Struct):
     gib_ms: float | None = None
     labels: dict[str, str] = {}
     users: dict[str, float] = {}
+    findings: list[str] = []
 
     @property
     def parts(self) -> dict[str, float]:
@@ -63,7 +64,15 @@ def profile_row(content: bytes) -> Row | None:
         profile.version == VERSION,
         json.dumps(profile.labels),
         json.dumps(profile.parts),
-        _text(profile.application, profile.workload, profile.id, *profile.labels.values(), *profile.users),
+        json.dumps(profile.findings),
+        _text(
+            profile.application,
+            profile.workload,
+            profile.id,
+            *profile.labels.values(),
+            *profile.users,
+            *profile.findings,
+        ),
     )
 
 

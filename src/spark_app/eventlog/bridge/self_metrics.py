@@ -1,7 +1,6 @@
 """The bridge serves its own metrics at `/metrics` for Prometheus, and `/health` for the process that restarts it."""
 
 import shutil
-import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -18,6 +17,7 @@ from prometheus_client.metrics_core import Metric as MetricFamily
 from prometheus_client.registry import Collector
 
 from spark_app.errors import MachineError
+from spark_app.eventlog.bridge.certificate import ServerCertificate
 from spark_app.eventlog.bridge.log_processor import ReadCounts
 from spark_app.eventlog.parse.locations import LogPath
 from spark_app.telemetry import spark_names
@@ -77,7 +77,7 @@ class SelfMetrics(Collector):
         Raises:
             MachineError: The port is in use, or this machine has no such address, or the file is no certificate.
         """
-        held = None if certificate is None else _Certificate(certificate)
+        held = None if certificate is None else ServerCertificate(certificate)
         self.status, self._folder = status, folder
         registry = CollectorRegistry(auto_describe=False)
         registry.register(self)
@@ -134,44 +134,6 @@ class SelfMetrics(Collector):
         return values
 
 
-def _server_context() -> ssl.SSLContext:
-    return ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-
-
-class _Certificate:
-    """What serves by HTTPS with a key and its certificate.
-
-    Attributes:
-        context: For new connections.
-    """
-
-    def __init__(self, file: Path) -> None:
-        """Reads them.
-
-        Raises:
-            MachineError: The file cannot be read, or there is no such pair.
-        """
-        self.context = _server_context()
-        self._file, self._changed = file, 0.0
-        try:
-            self._load()
-        except OSError as error:  # what OpenSSL raises is one, too
-            why = "it needs a key and its certificate, as PEM" if isinstance(error, ssl.SSLError) else error.strerror
-            raise MachineError(f"cannot serve metrics by HTTPS with {file}: {why}") from error
-
-    def refresh(self) -> None:
-        """Reads them again if they were renewed; keeps what it has while they do not fit each other."""
-        with suppress(OSError):
-            if self._file.stat().st_mtime != self._changed:
-                self._load()
-
-    def _load(self) -> None:
-        changed, key = self._file.stat().st_mtime, self._file.with_name("key.pem")
-        for context in (_server_context(), self.context):  # a pair that does not fit would spoil the one that serves
-            context.load_cert_chain(self._file, key if key.exists() else None)
-        self._changed = changed
-
-
 def _family(metric: Metric, samples: Mapping[tuple[str, ...], float]) -> MetricFamily:
     """A metric of the catalogue for `/metrics`, with its values by the values of its labels."""
     kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
@@ -183,7 +145,7 @@ def _family(metric: Metric, samples: Mapping[tuple[str, ...], float]) -> MetricF
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    certificate: _Certificate | None = None
+    certificate: ServerCertificate | None = None
 
     def service_actions(self) -> None:
         """Looks for a renewed certificate, between two requests."""

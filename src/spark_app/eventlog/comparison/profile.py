@@ -141,6 +141,7 @@ class RunProfile(Struct):
         labels: Whom it belongs to: user, namespace, cluster, team and others of the configuration.
         peak_heap_bytes: The most heap that an executor was seen to use; None where nothing reported it.
         largest_shuffle_bytes: What the largest shuffle of a query moved; None without any.
+        findings: The rules of its findings, worst first, each once; they are listed and not compared.
     """
 
     version: int
@@ -168,6 +169,7 @@ class RunProfile(Struct):
     labels: dict[str, str] = {}
     peak_heap_bytes: int | None = None
     largest_shuffle_bytes: int | None = None
+    findings: list[str] = []
 
 
 def place_and_flow(group: str) -> tuple[str, str]:

@@ -1,18 +1,23 @@
-"""Serves pages to browsers of this machine: only GET, on loopback, and to a browser that asks for this host."""
+"""Serves pages: only GET, and to a browser that asks for this host or has the password; as a rule on loopback."""
 
+import base64
 import errno
+import secrets
 import signal
+import socket
 import socketserver
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from spark_app.errors import MachineError
+from spark_app.eventlog.bridge.certificate import ServerCertificate
 
 HOST: Final = "127.0.0.1"
 NAMES: Final = (HOST, "localhost")
@@ -27,6 +32,7 @@ HEADERS: Final = {
     "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 }
 """The policy adds to that in each page, which names the hash of its script: what either refuses is refused."""
+WHO: Final = {"WWW-Authenticate": 'Basic realm="spark-app", charset="UTF-8"'}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,41 @@ class Answer:
     body: bytes
     status: HTTPStatus = HTTPStatus.OK
     kind: str = "text/html; charset=utf-8"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where a server listens, and whom it answers.
+
+    Attributes:
+        port: 0 is any that is free.
+        host: The address; another one than that of loopback is for the network.
+        password: What a browser has to know; without one it has to ask for this host by a name of this machine, so
+            that a page of another site, whose name leads here, gets nothing.
+        certificate: A PEM file with a certificate, and its key if no `key.pem` is beside it: for HTTPS.
+    """
+
+    port: int
+    host: str = HOST
+    password: str | None = None
+    certificate: Path | None = None
+
+    def is_named(self, host: str, port: int) -> bool:
+        """Whether a `Host` is a name of this machine; the port of a container is published as another one."""
+        name, _, given = host.lower().partition(":")
+        if self.host in NAMES:
+            return name in NAMES and given == str(port)
+        return name in (*NAMES, self.host, socket.gethostname().lower())
+
+    def allows(self, authorization: str) -> bool:
+        """Whether the `Authorization` of a request has the password; the name of the user is any."""
+        try:
+            kind, _, value = authorization.partition(" ")
+            _, _, given = base64.b64decode(value, validate=True).decode().partition(":")
+        except ValueError:
+            return False
+        return kind.lower() == "basic" and secrets.compare_digest(given.encode(), (self.password or "").encode())
 
 
 def refusal(status: HTTPStatus, sentence: str) -> Answer:
@@ -52,20 +93,35 @@ class PageServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, port: int, respond: Respond) -> None:
-        """Takes the port; 0 is any that is free.
+    def __init__(self, listening: int | Listening, respond: Respond) -> None:
+        """Takes the port, of loopback if nothing else is said.
 
         Raises:
-            MachineError: The port is taken, or not allowed.
+            MachineError: The port is taken, or not allowed, or the certificate is none.
         """
+        self.listening = Listening(listening) if isinstance(listening, int) else listening
+        host, port = self.listening.host, self.listening.port
+        file = self.listening.certificate
+        self._certificate = ServerCertificate(file) if file else None
         try:
-            super().__init__((HOST, port), partial(_Handler, respond))
+            super().__init__((host, port), partial(_Handler, respond))
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
-                raise MachineError(f"cannot listen on port {port}: {error.strerror}") from error
+                raise MachineError(f"cannot listen on port {port} of {host}: {error.strerror}") from error
             raise MachineError(f"port {port} is in use: choose another with --port, or any with --port 0") from error
-        self.url = f"http://{HOST}:{self.server_port}/"
+        if self._certificate:  # the handshake happens in the thread of the request: a silent client holds up no other
+            context = self._certificate.context
+            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+        self.url = f"{'https' if self._certificate else 'http'}://{host}:{self.server_port}/"
         self._answering, self._done = 0, threading.Condition()
+
+    def service_actions(self) -> None:
+        """Looks for a renewed certificate, between two requests."""
+        if self._certificate:
+            self._certificate.refresh()
+
+    def handle_error(self, *_: object) -> None:
+        """Ignores browsers that break off."""
 
     def start(self, *beside: Callable[[], None]) -> None:
         """Serves pages, and runs other things beside, on threads that do not keep the process alive."""
@@ -92,7 +148,7 @@ class PageServer(ThreadingHTTPServer):
     def server_bind(self) -> None:
         """Binds without asking a name server for the name of this machine."""
         socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = HOST, self.server_address[1]
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
 
 def _start(run: Callable[[], None]) -> None:
@@ -105,6 +161,7 @@ def _start(run: Callable[[], None]) -> None:
 
 
 class _Handler(BaseHTTPRequestHandler):
+    server: PageServer
     timeout = 10
     server_version, sys_version = "spark-app", ""
 
@@ -116,9 +173,11 @@ class _Handler(BaseHTTPRequestHandler):
         """Reads the head of a request; refuses other methods and other hosts at once."""
         if not super().parse_request():
             return False
-        host, _, port = self.headers.get("Host", "").lower().partition(":")
-        if host not in NAMES or port != str(self.server.server_address[1]):  # type: ignore[index]
+        listening, host = self.server.listening, self.headers.get("Host", "")
+        if listening.password is None and not listening.is_named(host, self.server.server_port):
             self._send(refusal(HTTPStatus.FORBIDDEN, f"ask for http://{HOST}, not for another host"))
+        elif listening.password is not None and not listening.allows(self.headers.get("Authorization", "")):
+            self._send(replace(refusal(HTTPStatus.UNAUTHORIZED, "the password, please"), headers=WHO))
         elif self.command != "GET":
             self._send(refusal(HTTPStatus.METHOD_NOT_ALLOWED, "only GET is answered"))
         else:
@@ -145,7 +204,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, answer: Answer) -> None:
         self.send_response(answer.status)
         headers = HEADERS | {"Content-Type": answer.kind, "Content-Length": str(len(answer.body))}
-        for name, value in (headers | ({"Allow": "GET"} if answer.status == 405 else {})).items():
+        for name, value in {**headers, **answer.headers, **({"Allow": "GET"} if answer.status == 405 else {})}.items():
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from spark_app.__main__ import run
+from spark_app.annexes.serve.command import require_password
 from tests.polling import patience, poll_until
 from tests.unit.eventlog.logs import program, text
 
@@ -56,3 +57,19 @@ def test_a_port_in_use_is_an_error_of_the_machine(capsys: pytest.CaptureFixture[
         port = other.getsockname()[1]
         assert run(["serve", "--port", str(port)]) == 2
     assert f"port {port} is in use: choose another with --port" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [["--host", "0.0.0.0"], ["--host", "0.0.0.0", "--published", "10.0.0.1"]])
+def test_others_are_not_served_without_a_password(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """The message names the variable."""
+    assert run(["serve", "--port", "0", *options]) == 2
+    assert (
+        "is not loopback, so that others could read all reports: set SPARK_APP_SERVE_PASSWORD"
+        in capsys.readouterr().err
+    )
+
+
+def test_a_container_whose_port_is_published_on_loopback_needs_none() -> None:
+    """Nor does one that has a password."""
+    require_password("127.0.0.1", None)
+    require_password("10.0.0.1", "secret")

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from spark_app.annexes.serve import run_files
-from spark_app.annexes.serve.folder_reports import ABANDONED_SECONDS, FolderReports
+from spark_app.annexes.serve.folder_reports import ABANDONED_SECONDS, UNFINISHED, FolderReports
 from spark_app.annexes.serve.runs import Chosen, Runs
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.runs import liveness, run_record
 from spark_app.settings import Settings, load_settings
 from tests.unit.eventlog.logs import program, text
+from tests.unit.run_records import example_record
 from tests.unit.watching import Watching
 
 
@@ -99,3 +101,49 @@ def test_a_log_that_cannot_be_read_hinders_no_other(folder: Path, settings: Sett
     missing.look()
     assert len(watching.notes) == 3
     assert watching.notes[2].startswith(f"cannot read {folder / 'missing'}: ")
+
+
+def recorded(settings: Settings, run_id: str, outcome: str) -> Path:
+    """The folder of a run of app-1."""
+    folder = settings.runs_path / run_id
+    run_record.write(example_record(folder, outcome=outcome, application_id="app-1"), note=pytest.fail)
+    return folder
+
+
+def test_a_run_of_spark_app_that_was_killed_gets_its_report(folder: Path, settings: Settings) -> None:
+    """As soon as its process is gone, whatever its log and its record say; one that writes it itself gets no other."""
+    write(folder, "app-1", end=".inprogress")
+    killed, good = recorded(settings, "run-1", "running"), recorded(settings, "run-2", "succeeded")
+    settings.reports_path.mkdir(parents=True)
+    (settings.reports_path / "run-2.html").write_text("its own", encoding="utf-8")
+    followed = FolderReports(folder, settings, Thresholds(), note=pytest.fail)
+    with liveness.hold_liveness_lock(killed, note=pytest.fail), liveness.hold_liveness_lock(good, note=pytest.fail):
+        followed.look()
+        assert reports(settings) == {"run-2"}
+    followed.look()
+    assert reports(settings) == {"run-1", "run-2"}
+    assert (settings.reports_path / "run-2.html").read_text(encoding="utf-8") == "its own"
+
+
+def test_an_application_whose_runs_have_reports_gets_none(folder: Path, settings: Settings) -> None:
+    """Its profile is that of its command, which knows how its runs ended."""
+    write(folder, "app-1", age=5)
+    recorded(settings, "run-1", "succeeded")
+    settings.reports_path.mkdir(parents=True)
+    (settings.reports_path / "run-1.html").write_text("its own", encoding="utf-8")
+    FolderReports(folder, settings, Thresholds(), note=pytest.fail).look()
+    assert reports(settings) == {"run-1"}
+    assert not list(settings.profiles_path.glob("*/*.json"))
+
+
+def test_a_log_that_ended_the_process_is_not_tried_again(folder: Path, settings: Settings) -> None:
+    """The kernel ends a container that takes more memory than it may: the next one says so, and goes on with others."""
+    watching = Watching()
+    write(folder, "app-1", age=5)
+    write(folder, "app-2")
+    settings.reports_path.mkdir(parents=True)
+    (settings.reports_path / UNFINISHED).write_text("app-1", encoding="utf-8")
+    FolderReports(folder, settings, Thresholds(), note=watching.note).look()
+    assert reports(settings) == {"app-2"}
+    assert watching.notes == ["no report about app-1: the process that read it was ended; has it memory enough?"]
+    assert not (settings.reports_path / UNFINISHED).exists()

@@ -6,16 +6,18 @@ from http import HTTPStatus
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from spark_app.annexes.serve.pages import ON_PAGE, Pages, key_of
 from spark_app.annexes.serve.run_files import Kind, LocalRunFiles, State
 from spark_app.annexes.serve.runs import Runs
+from spark_app.annexes.serve.stack import Alert, Answers, Service, Stack
 from spark_app.errors import InputError
 from spark_app.eventlog.comparison import baselines, profiling
 from spark_app.eventlog.cost import HOUR_MS
 from spark_app.eventlog.reader import read
 from spark_app.report.served.server import Answer
-from spark_app.settings import Prices
+from spark_app.settings import Prices, load_settings
 from tests.unit.eventlog import log
 from tests.unit.report import made
 
@@ -195,3 +197,42 @@ def test_labels_lead_to_their_runs_and_costs(tmp_path: Path) -> None:
     for query in ({"label.other": "x"}, {"by": "label.other"}, {"by": "text"}, {"from": "yesterday", "to": "2"}):
         assert text(site("/", query)).count("data-run=") == 3
     assert "No run is as you search for." in text(site("/", {"outcome": "killed"}))
+
+
+def test_a_report_has_the_address_that_a_run_prints(tmp_path: Path) -> None:
+    """`reports_url` and its name; the first page has the name of the file that lists reports."""
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports" / "run-1.html").write_text("a report", encoding="utf-8")
+    site = pages(tmp_path)
+    assert text(site("/run-1.html", {})) == text(site("/reports/run-1.html", {})) == "a report"
+    assert text(site("/index.html", {})) == text(site("/", {}))
+    assert site("/run-2.html", {}).status == HTTPStatus.NOT_FOUND
+
+
+def test_findings_lead_to_their_rule(tmp_path: Path) -> None:
+    """The first by name, the others by their number; the search finds them."""
+    profile = baselines.decoded(observed(tmp_path, 1).read_bytes(), "profile")
+    baselines.save(tmp_path / "reports" / "records", replace(profile, findings=["spill", "row_python_udf"]))
+    shown = text(pages(tmp_path)("/", {"q": "row_python"}))
+    assert '<a href="/docs/diagnoses#spill">spill</a> <small title="row_python_udf">and 1 more</small>' in shown
+    assert 'id="spill"' in text(pages(tmp_path)("/docs/diagnoses", {}))
+    assert pages(tmp_path)("/docs/secrets", {}).status == HTTPStatus.NOT_FOUND
+
+
+def test_the_stack_stands_above_the_list(tmp_path: Path) -> None:
+    """Its alerts with their section of the runbook, its services with links; before that, that they are asked."""
+    reports = tmp_path / "reports"
+    runs = Runs(LocalRunFiles(reports / "records", tmp_path / "runs", reports), patience=60)
+    stack = Stack(load_settings(), patience=60)
+    site = Pages(runs, NO_PRICES, stack=stack)
+    stack.look = lambda: None  # type: ignore[method-assign]
+    assert "The services are being asked." in text(site("/", {}))
+    service = Service("Jaeger", "traces", "http://localhost:16686", "ok", "good", "ready", None)
+    alert = Alert("KafkaDown", "critical", "bad", made.HOSTILE, 0.0, {})
+    stack.look = lambda: Answers([service], [alert])  # type: ignore[method-assign]
+    shown = text(site("/", {}))
+    assert '<a href="http://localhost:16686">Jaeger</a>' in shown
+    assert '<a href="/docs/runbook#kafkadown">KafkaDown</a>' in shown
+    assert made.HOSTILE not in shown
+    stack.look = lambda: Answers([service], None)  # type: ignore[method-assign]
+    assert "whether alerts fire is not known" in text(site("/", {}))

@@ -20,7 +20,7 @@ WITH RECURSIVE number(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM number WHERE n
 INSERT INTO run
 SELECT 'app-' || n, 'app-' || n, 'job ' || (n % 50), '', iif(n % 7, 'succeeded', 'failed'), n * 60000.0, 1000.0,
     3600000.0, 3600000.0, 'job/' || n || '.json', json_object('team', 'team-' || (n % 1000)),
-    json_object('user-' || (n % 100), 3600000.0),
+    json_object('user-' || (n % 100), 3600000.0), '[]',
     'job ' || (n % 50) || ' team-' || (n % 1000)
 FROM number
 """

@@ -115,7 +115,7 @@ def test_a_file_that_is_no_certificate_is_named(tmp_path: Path) -> None:
     """Before the bridge listens."""
     (tmp_path / "no.pem").write_text("none", encoding="utf-8")
     for file, why in (("no.pem", "it needs a key and its certificate"), ("absent.pem", "No such file")):
-        with pytest.raises(MachineError, match=rf"cannot serve metrics by HTTPS with .*{file}: {why}"):
+        with pytest.raises(MachineError, match=rf"cannot serve by HTTPS with .*{file}: {why}"):
             SelfMetrics(BridgeStatus(), tmp_path, host="127.0.0.1", port=0, certificate=tmp_path / file)
 
 

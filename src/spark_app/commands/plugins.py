@@ -15,7 +15,7 @@ from typing import Any, Final
 from spark_app.errors import MachineError
 
 PACKAGE: Final = "spark_app.annexes"
-ANNEXES: Final = {"lineage": "lineage", "mcp": "mcp", "serve": "serve", "tune": "tune"}
+ANNEXES: Final = {"incident": "incidents", "lineage": "lineage", "mcp": "mcp", "serve": "serve", "tune": "tune"}
 """The annex of each command that belongs to one."""
 Forecasts = Callable[[Any, Any, Any], tuple[Sequence[Any], Sequence[str]]]
 """Of the terminal, the settings and the profile of a run: the forecasts that the run decides, and lines about them."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 NOT_SEEN: Final = "not seen"
 BY_ALERT: Final = "the alert"
-STYLES: Final = {NOT_SEEN: "red"}
 
 Name = Annotated[
     str | None, typer.Argument(metavar="[NAME]", help="The incident to plant; without a name all are listed.")
@@ -135,7 +134,9 @@ def run_all(session: Session, chosen: "dict[str, Incident]") -> "list[Outcome]":
             planting = session.planting(name)
             running.require_healthy(planting, session.project)
             session.show(planting, incident)
-            outcomes.append(running.run(running.Watch(incident, planting, session.seen, session.count_down)))
+            jaeger = session.backends.jaeger and str(session.backends.jaeger)
+            watch = running.Watch(incident, planting, session.seen, session.count_down, jaeger)
+            outcomes.append(running.run(watch))
             session.terminal.note(f"  undone; it has changed containers: {', '.join(incident.touches)}")
     return outcomes
 
@@ -149,8 +150,9 @@ def table(terminal: "Terminal", outcomes: "list[Outcome]") -> None:
         incident = named(outcome.incident)
         cells = {sign: NOT_SEEN if seconds is None else f"{seconds:.0f} s" for sign, seconds in outcome.seen.items()}
         cause = f"{incident.cause.name} {cells['cause']}" if incident.cause else BY_ALERT
-        rows.append((outcome.incident, f"{incident.alert.name} {cells['alert']}", f"{cells['panel']}", cause))
-    terminal.table(("incident", "alert", "panel", "cause"), rows, styles=STYLES)
+        panel = f"{incident.panel.title} {cells['panel']}"
+        rows.append((outcome.incident, f"{incident.alert.name} {cells['alert']}", panel, cause, outcome.first or "-"))
+    terminal.table(("incident", "alert", "panel", "cause", "first finding"), rows)
 
 
 def documents(outcomes: "list[Outcome]") -> list[dict[str, Any]]:
@@ -163,6 +165,7 @@ def documents(outcomes: "list[Outcome]") -> list[dict[str, Any]]:
             "planting": outcome.planting,
             "alert": named(outcome.incident).alert.name,
             "cause": cause.name if (cause := named(outcome.incident).cause) else None,
+            "first_finding": outcome.first,
             "seconds": outcome.seen,
             "within": outcome.within,
             "touched": outcome.touched,

@@ -8,8 +8,11 @@ from typing import Final
 from spark_app.annexes.incidents.docker import Docker
 from spark_app.annexes.incidents.incident import Incident
 from spark_app.annexes.incidents.planting import FOLDER, MASTER, Planting
+from spark_app.doctor.backends import get
 from spark_app.errors import MachineError
+from spark_app.telemetry.spark_names import RULE
 
+TRACE_SECONDS: Final = 20
 QUIET_SECONDS: Final = 180
 """How long a sign of an earlier incident may take to go, such as an alert that has been resolved."""
 HEALTHY_SECONDS: Final = 90
@@ -28,6 +31,7 @@ class Outcome:
         seen: The seconds after which each sign was seen; None of one that was not.
         within: The seconds within which all were to be seen.
         touched: The containers that it changed.
+        first: The first finding about its application, if one was expected; None if its trace has none.
         error: Why it could not be planted or undone; of one of which a sign is missing, what its programs said last.
     """
 
@@ -36,6 +40,7 @@ class Outcome:
     seen: Mapping[str, float | None]
     within: float
     touched: tuple[str, ...]
+    first: str | None = None
     error: str = ""
 
     @property
@@ -64,6 +69,7 @@ class Watch:
         planting: Its programs.
         sighted: Is called with each sign that is seen, and the seconds after the planting.
         waiting: Is called between two looks, with the seconds that are left.
+        jaeger_url: Where the trace of its application is; None if there is no Jaeger.
         seen: The seconds of each sign; None as long as it was not seen.
     """
 
@@ -71,6 +77,7 @@ class Watch:
     planting: Planting
     sighted: Callable[[str, float], None]
     waiting: Callable[[float], None]
+    jaeger_url: str | None = None
     seen: dict[str, float | None] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -108,9 +115,36 @@ def run(watch: Watch) -> Outcome:
         error = str(failure)
     finally:
         undone = undo(incident, planting)
-    return Outcome(
-        planting.incident, planting.name, watch.seen, incident.seconds, incident.touches, error=error or undone
-    )
+    first = first_finding(watch) if incident.cause and incident.cause.is_finding else None
+    told = (incident.seconds, incident.touches, first, error or undone)
+    return Outcome(planting.incident, planting.name, watch.seen, *told)
+
+
+def first_finding(watch: Watch) -> str | None:
+    """The rule of the first finding on the span of the application, which Jaeger has soon after its end."""
+    found: list[str] = []
+
+    def is_there() -> bool:
+        found.extend(findings(watch.jaeger_url or "", watch.planting.name))
+        return bool(found)
+
+    if watch.jaeger_url is not None:
+        with suppress(MachineError):
+            watch.planting.clock.wait_until(is_there, "trace", seconds=TRACE_SECONDS)
+    return found[0] if found else None
+
+
+def findings(jaeger_url: str, service: str) -> list[str]:
+    """The rules of the findings about an application, the most important first; none before its end.
+
+    Raises:
+        MachineError: Jaeger does not answer.
+    """
+    parameters = {"service": service, "lookback": "1h", "limit": "20"}
+    traces = get(f"{jaeger_url}/api/traces", "data", parameters=parameters) or []
+    spans = [span for trace in traces for span in trace["spans"] if span["operationName"].startswith("application ")]
+    fields = [field for span in spans for log in span["logs"] or [] for field in log["fields"]]
+    return [field["value"] for field in fields if field["key"] == RULE.name]
 
 
 def require_quiet(incident: Incident, planting: Planting) -> None:

@@ -10,7 +10,7 @@ FAILED: Final = "failed_application"
 
 def prepare(planting: Planting) -> None:
     """Starts a query that reads a topic, and waits until it has read."""
-    planting.run_program("orders_stream.py", "20", "1000")
+    planting.run_program("orders_stream.py", "20", "1000", "600")
     planting.wait_for_line("batch 3")
 
 

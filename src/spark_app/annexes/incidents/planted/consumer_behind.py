@@ -15,11 +15,11 @@ def undo(planting: Planting) -> None:
 
 INCIDENT: Final = Incident(
     does="sends ten times as many records to a topic as its streaming query may read",
-    ends="the query is stopped, and the topic is deleted",
+    ends="the query ends by itself, and the topic is deleted",
     touches=("spark-master", "kafka"),
     alert=Alert("SparkStreamBehind", OF_APPLICATION),
-    panel=Panel("streaming", "Unread records", f"stream_lag_records{{{OF_APPLICATION}}} > 1000"),
+    panel=Panel("streaming", "Unread records", f"stream_lag_records{{{OF_APPLICATION}}} > 500"),
     cause=finding("falling_behind"),
-    plant=lambda planting: planting.run_program("orders_stream.py", "200", "40"),
+    plant=lambda planting: planting.run_program("orders_stream.py", "400", "40", "35"),
     undo=undo,
 )

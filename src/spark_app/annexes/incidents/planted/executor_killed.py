@@ -10,7 +10,7 @@ from spark_app.errors import MachineError
 def prepare(planting: Planting) -> None:
     """Starts an application, and waits until both of its executors have had tasks."""
     planting.run_program("two_stages.py")
-    planting.wait_for_line("first stage done")
+    planting.wait_for_line("tasks run")
 
 
 def plant(planting: Planting) -> None:

@@ -21,7 +21,7 @@ INCIDENT: Final = Incident(
     touches=("spark-master", WORKER),
     alert=Alert("SparkApplicationFailed", OF_APPLICATION),
     panel=Panel("spark-performance", "Failed", f"sum(spark_tasks_failed_total{{{OF_APPLICATION}}}) > 0"),
-    cause=finding("failed_tasks"),
+    cause=finding("failed_application"),
     plant=lambda planting: planting.run_program("full_disk.py"),
     undo=undo,
 )

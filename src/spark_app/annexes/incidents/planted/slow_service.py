@@ -7,7 +7,7 @@ from spark_app.annexes.incidents.planting import forget_data
 
 INCIDENT: Final = Incident(
     does="lets a streaming query ask a service about each row, which takes a second to answer",
-    ends="the query is stopped",
+    ends="the query ends by itself",
     touches=("spark-master",),
     alert=Alert("SparkStreamBehind", OF_APPLICATION),
     panel=Panel(

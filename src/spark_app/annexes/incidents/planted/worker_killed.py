@@ -12,7 +12,7 @@ INSTANCE: Final = f"{WORKER}:8082"
 def prepare(planting: Planting) -> None:
     """Starts an application, and waits until both of its executors have had tasks."""
     planting.run_program("two_stages.py")
-    planting.wait_for_line("first stage done")
+    planting.wait_for_line("tasks run")
 
 
 INCIDENT: Final = Incident(

@@ -1,4 +1,4 @@
-"""A sort whose shuffle does not fit on the disk of one worker.
+"""A shuffle that does not fit on the disk of one worker.
 
 The folder for shuffle files of the executor there becomes a link to a small file system, which is full after some
 megabytes. The folder belongs to this application, and goes with it.
@@ -31,5 +31,5 @@ spark = SparkSession.builder.appName(sys.argv[1]).config("spark.sql.adaptive.ena
 linked = spark.sparkContext.parallelize(range(16), 16).mapPartitions(make_small).collect()
 print(f"linked {linked}", flush=True)
 rows = spark.range(0, 6_000_000, 1, 8).selectExpr("id", "sha2(string(id), 512) AS text")
-rows.repartition(16).sortWithinPartitions("text").write.format("noop").mode("overwrite").save()
+rows.repartition(16, "id").sortWithinPartitions("text").write.format("noop").mode("overwrite").save()
 spark.stop()

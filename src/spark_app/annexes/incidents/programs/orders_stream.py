@@ -1,6 +1,7 @@
 """A query that reads orders from a topic of its own, which gets so many a second; it reads a few in each batch.
 
-Arguments: the name of the application, which the topic has, too, orders a second, and how many a batch reads at most.
+Arguments: the name of the application, which the topic has, too, orders a second, and how many a batch reads at
+most, and for how many seconds it reads.
 """
 
 import itertools
@@ -19,7 +20,7 @@ TRIGGER = "2 seconds"
 PATIENCE_MS = "10000"
 """How long the query waits for a broker that does not answer before it fails."""
 
-topic, rate, most = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+topic, rate, most, seconds = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 
 
 def send() -> None:
@@ -53,7 +54,7 @@ query = (
     .start()
 )
 try:
-    query.awaitTermination()
+    query.awaitTermination(seconds)
 finally:
     query.stop()
     spark.stop()

@@ -14,6 +14,8 @@ from pyspark.sql import SparkSession
 PORT = 18765
 TRIGGER = "2 seconds"
 ANSWER_SECONDS = 1.0
+SECONDS = 45
+"""A query is judged at its end, or after a quarter of an hour."""
 
 
 class Service(BaseHTTPRequestHandler):
@@ -36,7 +38,7 @@ threading.Thread(target=service.serve_forever, daemon=True).start()
 spark = SparkSession.builder.appName(sys.argv[1]).config("spark.sql.shuffle.partitions", "2").getOrCreate()
 url = f"http://{socket.gethostname()}:{PORT}/"
 asked = f"reflect('scala.io.Source', 'fromURL', concat('{url}', value), 'UTF-8') AS answer"
-orders = spark.readStream.format("rate").option("rowsPerSecond", 4).option("numPartitions", 2).load()
+orders = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 8).option("numPartitions", 2).load()
 query = (
     orders.selectExpr("value", asked)
     .writeStream.queryName("orders_with_answers")
@@ -46,7 +48,7 @@ query = (
     .start()
 )
 try:
-    query.awaitTermination()
+    query.awaitTermination(SECONDS)
 finally:
     query.stop()
     spark.stop()

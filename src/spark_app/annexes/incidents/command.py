@@ -11,7 +11,7 @@ from spark_app.errors import MachineError, UsageError
 if TYPE_CHECKING:
     from spark_app.annexes.incidents.docker import Docker
     from spark_app.annexes.incidents.incident import Incident
-    from spark_app.annexes.incidents.planting import Planting
+    from spark_app.annexes.incidents.planting import Clock, Planting
     from spark_app.annexes.incidents.running import Outcome
     from spark_app.commands.terminal import Terminal
     from spark_app.settings import Settings
@@ -30,6 +30,8 @@ def incident(
 ) -> None:
     """Plant a failure into the running stack, see its alert, panel, finding and trace, and undo it."""
     from spark_app.annexes.incidents.catalogue import incidents, named
+    from spark_app.annexes.incidents.docker import Docker
+    from spark_app.annexes.incidents.planting import Clock
     from spark_app.commands.terminal import Terminal
     from spark_app.settings import load_settings
 
@@ -40,7 +42,7 @@ def incident(
         listing(terminal, json=json)
         return
     chosen = incidents() if name is None else {name: named(name)}
-    outcomes = run_all(Session(terminal, load_settings(config)), chosen)
+    outcomes = run_all(Session(terminal, load_settings(config), Docker(), Clock()), chosen)
     if not json:
         table(terminal, outcomes)
     require_complete(outcomes)
@@ -65,20 +67,19 @@ def listing(terminal: "Terminal", *, json: bool) -> None:
 class Session:
     """The running stack, and the terminal that says what is planted into it."""
 
-    def __init__(self, terminal: "Terminal", settings: "Settings", docker: "Docker | None" = None) -> None:
+    def __init__(self, terminal: "Terminal", settings: "Settings", docker: "Docker", clock: "Clock") -> None:
         """Drives the stack of the settings by a command `docker`.
 
         Raises:
             MachineError: The settings leave out Prometheus or the master.
         """
-        from spark_app.annexes.incidents.docker import Docker
         from spark_app.doctor.backends import Prometheus
         from spark_app.settings import compose_variables
 
         backends = settings.backends
         if backends.prometheus is None or backends.spark_master is None:
             raise MachineError("backends.prometheus or backends.spark_master is null in the configuration")
-        self.terminal, self.backends, self.docker = terminal, backends, docker or Docker()
+        self.terminal, self.backends, self.docker, self.clock = terminal, backends, docker, clock
         self.prometheus, self.master_url = Prometheus(str(backends.prometheus)), str(backends.spark_master)
         self.project = compose_variables(settings.config.parent).get("COMPOSE_PROJECT_NAME") or "spark-app"
 
@@ -87,7 +88,7 @@ class Session:
         from spark_app.annexes.incidents.planting import Planting
 
         planted = name or f"incident_{incident}_{time.strftime('%H%M%S')}"
-        return Planting(incident, planted, self.docker, self.prometheus, self.master_url)
+        return Planting(incident, planted, self.docker, self.prometheus, self.master_url, self.clock)
 
     def show(self, planting: "Planting", incident: "Incident") -> None:
         """Says what will be seen, and where."""

@@ -13,7 +13,7 @@ PROJECT: Final = Path(__file__).parent / "project"
 PACKAGE: Final = "incident_shop"
 MARK: Final = f'[tool.spark-app]\npackage = "{PACKAGE}"\n'
 DAY: Final = "2024-01-01"
-ROWS: Final = 4000
+RUN_SECONDS: Final = 300
 
 
 def data(planting: Planting) -> str:
@@ -54,28 +54,32 @@ def start(planting: Planting, *words: str) -> None:
     planting.run_command(*command(planting, *words))
 
 
-def run(planting: Planting, *words: str) -> None:
-    """Runs a command of spark-app for the project to its end, whatever its exit code."""
-    script = 'cd "$1" && shift && "$@" >>log 2>&1 || true'
-    planting.docker.shell(MASTER, script, planting.folder, *command(planting, *words))
+def wait(planting: Planting) -> None:
+    """Waits for the end of what was started.
+
+    Raises:
+        MachineError: It takes too long.
+    """
+    planting.wait_until(lambda: not planting.is_running(), "end of its programs", seconds=RUN_SECONDS)
 
 
-def sales(day: str, *, amount: float = 20.0, negative: float = 0.0) -> list[dict[str, Any]]:
+def sales(day: str, *, rows: int = 4000, amount: float = 20.0, negative: float = 0.0) -> list[dict[str, Any]]:
     """Raw sales of a day.
 
     Args:
         day: The day.
+        rows: How many.
         amount: Their mean amount, in EUR.
         negative: The share of those whose amount is not positive.
     """
     draws = random.Random(f"{day} {amount} {negative}")
-    rows = []
-    for number in range(ROWS):
+    made = []
+    for number in range(rows):
         price = round(draws.lognormvariate(0, 0.5) * amount, 2)
         is_bad = draws.random() < negative
         returned = draws.random() < min(0.9, price / (5 * amount))
-        second = number * 86_000 // ROWS
-        rows.append(
+        second = number * 86_000 // rows
+        made.append(
             {
                 "sale_id": f"{day}-{number}",
                 "customer_id": f"c-{number % 500}",
@@ -85,7 +89,7 @@ def sales(day: str, *, amount: float = 20.0, negative: float = 0.0) -> list[dict
                 "is_returned": returned,
             }
         )
-    return rows
+    return made
 
 
 def deliver_day(planting: Planting, day: str, rows: Iterable[Mapping[str, Any]]) -> None:

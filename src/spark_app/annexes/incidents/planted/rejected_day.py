@@ -21,7 +21,8 @@ def undo(planting: Planting) -> None:
     planting.end_programs()
     if shop.is_installed(planting):
         shop.deliver_day(planting, shop.DAY, shop.sales(shop.DAY))
-        shop.run(planting, "etl", "--date", shop.DAY)
+        shop.start(planting, "etl", "--date", shop.DAY)
+        shop.wait(planting)
     forget_data(planting)
 
 

@@ -23,6 +23,6 @@ def say_when_tasks_run() -> None:
 
 threading.Thread(target=say_when_tasks_run, daemon=True).start()
 value = f"{'sha2(' * HASHES}string(id){', 512)' * HASHES} AS value"
-rows = spark.range(0, 3_000_000, 1, 24).mapInPandas(lambda frames: frames, "id long").selectExpr("id % 7 AS key", value)
+rows = spark.range(0, 1_200_000, 1, 24).mapInPandas(lambda frames: frames, "id long").selectExpr("id % 7 AS key", value)
 rows.repartition(16, "key").groupBy("key").agg({"value": "max"}).write.format("noop").mode("overwrite").save()
 spark.stop()

@@ -69,7 +69,7 @@ release: install ## Build and check sdist, wheel and image of the version in the
 e2e: install ## Start the full stack, which builds its image, and see a day and programs in it; needs Docker
 	$(PYTHON) -m pytest tests/e2e
 
-e2e-long: install ## The same, and train and stream in it, break it, and wait for its alerts; needs Docker
+e2e-long: install ## The same, and plant each incident in it, train and stream, and look at every panel; needs Docker
 	$(PYTHON) -m pytest -m "" tests/e2e
 
 e2e-ha: install ## Start the stack with two masters, and kill the one that leads; needs Docker

@@ -10,7 +10,7 @@ from grafana.queries import added
 from spark_app.doctor.backends import Elasticsearch, Jaeger, Prometheus, answer, get, ready_health, spark_health
 from spark_app.errors import MachineError
 from spark_app.settings import load_settings
-from spark_app.telemetry import names, spark_names
+from spark_app.telemetry import names
 from spark_app.telemetry.prometheus_names import label
 from tests.e2e.signals import COUNTED, SIGNALS, Figure
 
@@ -95,15 +95,6 @@ def latest(service: str) -> list[dict[str, Any]]:
     """The latest traces of a service."""
     parameters = {"service": service, "limit": "20", "lookback": "1h"}
     return list(get(f"{JAEGER.url}/api/traces", "data", parameters=parameters))
-
-
-def findings(service: str, kind: str) -> set[tuple[str, str]]:
-    """The names and rules of the finding events on spans of one kind of a service."""
-    spans = [span for trace in latest(service) for span in trace["spans"] if span["operationName"].split()[0] == kind]
-    events = [{field["key"]: field["value"] for field in log["fields"]} for span in spans for log in span["logs"] or []]
-    return {
-        (event.get("event", ""), event[spark_names.RULE.name]) for event in events if spark_names.RULE.name in event
-    }
 
 
 def page(url: str) -> str:

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,14 +12,16 @@ import pytest
 from spark_app.doctor.backends import answer
 from tests.e2e import backends
 from tests.e2e.notebook import notebook
-from tests.e2e.signals import Day, Figure, Harmed, Learned, Streams, Together
+from tests.e2e.signals import Day, Figure, Harmed, Learned, Planted, Streams, Together
 from tests.e2e.stack import (
     HURRIED,
+    ROOT,
     STORES,
     Stack,
     compose,
     docker,
     ended,
+    environment,
     etl,
     records,
     run_in,
@@ -30,11 +34,10 @@ from tests.e2e.webhook import alerts, receiver
 from tests.polling import poll_until
 
 FOLDER: Final = Path(__file__).parent
-SKEWED: Final = FOLDER / "skewed.py"
 PROJECT: Final = "spark-app-e2e"
 MONTH_SECONDS: Final = 30 * 86_400
 STUCK: Final = "StreamQueryStuck"
-ALERTS: Final = {"PipelineRunFailing", "SparkWorkerDown", "SparkPartitionSkew", STUCK}
+ALERTS: Final = {"PipelineRunFailing", STUCK}
 ALERT_SECONDS: Final = 420
 AWAY_SECONDS: Final = 30
 ARCHIVED: Final = """
@@ -49,8 +52,8 @@ SCHEDULED = (
 )
 
 
-LONG: Final = {"learned", "hanging", "harmed", "streams", "together"}
-"""The fixtures that train, stream, wait for alerts, or take parts of the stack away: half an hour together."""
+LONG: Final = {"planted", "learned", "hanging", "harmed", "streams", "together"}
+"""The fixtures that plant incidents, train, stream, wait for alerts, or take parts of the stack away."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -183,16 +186,28 @@ def refused(stack: Stack) -> None:
 
 
 @pytest.fixture(scope="session")
+def planted(day: Day, figures: list[str]) -> Planted:
+    """Each incident of `spark-app incident`, planted in turn into the stack, on which nothing else runs."""
+    assert day.runs
+    poll_until(lambda: backends.cores_used() == 0, "the end of executors of earlier jobs")
+    with receiver():
+        command = [sys.executable, "-m", "spark_app", "incident", "--all", "--json"]
+        done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
+        found = json.loads(done.stdout).get("incidents")
+        assert found, done.stderr[-3000:]
+        figures += [f"{each['name']}: {each['seconds']}" for each in found]
+        return Planted({each["name"]: each for each in found}, done.returncode, alerts())
+
+
+@pytest.fixture(scope="session")
 def harmed(day: Day, hanging: RunningStreams) -> Harmed:
-    """A skewed job; a daily job that loses a worker and, for half a minute, the stores; one that has no input.
+    """A daily job that loses a worker and, for half a minute, the stores; one that has no input.
 
     Beside them, streaming queries hang until their worker is lost: the executor in the place of a lost one has Python
     workers that do not hang, and repeats the tasks that do.
     """
     assert day.began < hanging.began
     with receiver():
-        program = SKEWED.read_text(encoding="utf-8")
-        run_in("spark-master", "python", "-c", program)
         poll_until(lambda: STUCK in alerts(), missing_alerts, seconds=ALERT_SECONDS)
         try:
             began = time.time()

@@ -85,6 +85,21 @@ class Together:
 
 
 @dataclass(frozen=True)
+class Planted:
+    """All incidents, planted one after the other.
+
+    Attributes:
+        documents: What the command says of each in its JSON document, by its name.
+        exit_code: Of the command.
+        alerts: The annotations of the alerts that reached the webhook, by their names.
+    """
+
+    documents: dict[str, dict[str, Any]]
+    exit_code: int
+    alerts: dict[str, dict[str, str]]
+
+
+@dataclass(frozen=True)
 class Harmed:
     """A daily job that lost a worker and all three stores on its way, and one that had no input.
 

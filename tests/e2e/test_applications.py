@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from spark_app.telemetry import spark_names
 from tests.e2e import backends
-from tests.e2e.signals import Day, Harmed, Together
+from tests.e2e.signals import Day, Together
 from tests.e2e.stack import run_in
 from tests.e2e.started import CALLS
 from tests.polling import poll_until
@@ -159,13 +159,6 @@ def file(line: Mapping[str, Any]) -> str | None:
     """The file that a log line was read from: each executor has one. None of one that came over OTLP."""
     name: str | None = line["attributes"].get("log.file.name")
     return name
-
-
-def test_skewed_job_raises_an_alert(harmed: Harmed) -> None:
-    """A job with a hot key that knows nothing of spark-app: its finding is an alert and an event on a stage span."""
-    assert "skewed" in harmed.alerts["SparkPartitionSkew"]["summary"]
-    found = (spark_names.FINDING_EVENT, "partition_skew")
-    poll_until(lambda: found in backends.findings("skewed", "stage"), "the finding on a stage of the job in Jaeger")
 
 
 def test_reports_are_served(day: Day) -> None:

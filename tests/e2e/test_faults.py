@@ -20,13 +20,9 @@ def test_killed_worker_fails_no_run(harmed: Harmed, day: Day) -> None:
     assert 1 in backends.ranged('sum(metrics_master_aliveWorkers_Number{job="spark-master"})', seconds=1800)
 
 
-def test_alerts_reach_the_webhook(harmed: Harmed) -> None:
-    """For a lost worker and for a run without input, with the runbook and where to look."""
-    for annotations in harmed.alerts.values():
-        url, _, section = annotations["runbook_url"].partition("#")
-        assert f'id="{section}">' in backends.page(url)
+def test_a_run_without_input_raises_an_alert(harmed: Harmed) -> None:
+    """With a link to the traces of the pipeline."""
     assert "operation=run%20etl.customers" in harmed.alerts["PipelineRunFailing"]["trace_url"]
-    assert "spark-worker-2" in harmed.alerts["SparkWorkerDown"]["summary"]
 
 
 def test_stores_that_were_down_get_everything_later(harmed: Harmed) -> None:

@@ -5,7 +5,7 @@ of an installation: nothing imports it, and its commands then say that it is mis
 """
 
 import pkgutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -15,7 +15,7 @@ from typing import Any, Final
 from spark_app.errors import MachineError
 
 PACKAGE: Final = "spark_app.annexes"
-ANNEXES: Final = {"lineage": "lineage", "mcp": "mcp", "serve": "serve", "tune": "tune"}
+ANNEXES: Final = {"incident": "incidents", "lineage": "lineage", "mcp": "mcp", "serve": "serve", "tune": "tune"}
 """The annex of each command that belongs to one."""
 Forecasts = Callable[[Any, Any, Any], tuple[Sequence[Any], Sequence[str]]]
 """Of the terminal, the settings and the profile of a run: the forecasts that the run decides, and lines about them."""
@@ -43,10 +43,12 @@ class Plugin:
     Attributes:
         commands: Its commands.
         forecasts: What `spark-app compare` says of forecasts that were made for a run.
+        to_try: Commands to try on the stack, each with what it does: the first page of the stack lists them.
     """
 
     commands: Sequence[Command] = ()
     forecasts: Forecasts | None = None
+    to_try: Callable[[], Mapping[str, str]] | None = None
 
 
 @cache
@@ -80,3 +82,9 @@ def forecasts(terminal: Any, settings: Any, profile: Any) -> tuple[list[Any], li
     """The forecasts that a run decides, and lines about them; none without the annex that makes them."""
     found = [plugin.forecasts(terminal, settings, profile) for plugin in installed().values() if plugin.forecasts]
     return [each for own, _ in found for each in own], [line for _, lines in found for line in lines]
+
+
+def to_try() -> dict[str, str]:
+    """Commands to try on the stack, each with what it does; none without an annex that has some."""
+    offered = [plugin.to_try() for plugin in installed().values() if plugin.to_try]
+    return {command: text for commands in offered for command, text in commands.items()}

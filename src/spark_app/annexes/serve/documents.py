@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from spark_app.settings import IS_INSTALLED, PACKAGE, PROJECT
 
-NAMES: Final = ("runbook", "diagnoses", "accuracy")
+NAMES: Final = ("runbook", "incidents", "diagnoses", "accuracy")
 FOLDER: Final = (PACKAGE / "stack" if IS_INSTALLED else PROJECT) / "docs"
 
 

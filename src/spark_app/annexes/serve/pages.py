@@ -16,6 +16,7 @@ from markupsafe import Markup
 from spark_app.annexes.serve import documents
 from spark_app.annexes.serve.runs import APPLICATION, COLUMNS, DAY, LABEL, Chosen, Group, RunRow, Runs
 from spark_app.annexes.serve.stack import Stack
+from spark_app.commands import plugins
 from spark_app.errors import InputError
 from spark_app.eventlog.comparison.compare import compare
 from spark_app.report import page
@@ -100,6 +101,7 @@ class Pages:
             stack=self._stack is not None and "application" not in query,
             now=self._stack.look() if self._stack is not None else None,
             documents=documents.NAMES,
+            to_try=plugins.to_try() if self._stack is not None else {},
             runs=self._runs.newest_first(chosen, most=ON_PAGE, skipped=(number - 1) * ON_PAGE),
             total=total,
             number=number,

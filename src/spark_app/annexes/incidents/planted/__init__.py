@@ -1,0 +1,1 @@
+"""The incidents: each module declares one, in `INCIDENT`; its name is that of the module."""

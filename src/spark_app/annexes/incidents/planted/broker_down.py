@@ -1,0 +1,40 @@
+"""The broker of Kafka is killed while a streaming query reads from it."""
+
+from typing import Final
+
+from spark_app.annexes.incidents.incident import Alert, Incident, Panel, finding
+from spark_app.annexes.incidents.planting import KAFKA, Planting, forget_data
+
+FAILED: Final = "failed_application"
+
+
+def prepare(planting: Planting) -> None:
+    """Starts a query that reads a topic, and waits until it has read."""
+    planting.run_program("orders_stream.py", "20", "1000", "600")
+    planting.wait_for_line("batch 3")
+
+
+def undo(planting: Planting) -> None:
+    """Starts the broker, ends the query, and deletes its topic and its checkpoint."""
+    planting.docker.start(KAFKA)
+    planting.end_programs()
+    planting.delete_topics()
+    forget_data(planting)
+
+
+INCIDENT: Final = Incident(
+    does="kills the broker while a streaming query reads a topic of it",
+    ends="the broker is started again; the query has failed before",
+    touches=("spark-master", KAFKA),
+    alert=Alert("KafkaDown", 'severity="critical"'),
+    panel=Panel(
+        "spark-performance",
+        "Findings by rule",
+        f"sum by (spark_finding_rule) ({finding(FAILED).query})",
+    ),
+    cause=finding(FAILED),
+    prepare=prepare,
+    plant=lambda planting: planting.docker.kill(KAFKA),
+    undo=undo,
+    seconds=300,
+)

@@ -1,0 +1,25 @@
+"""A consumer that reads less than comes."""
+
+from typing import Final
+
+from spark_app.annexes.incidents.incident import OF_APPLICATION, Alert, Incident, Panel, finding
+from spark_app.annexes.incidents.planting import Planting, forget_data
+
+
+def undo(planting: Planting) -> None:
+    """Ends the query, and deletes its topic and its checkpoint."""
+    planting.end_programs()
+    planting.delete_topics()
+    forget_data(planting)
+
+
+INCIDENT: Final = Incident(
+    does="sends ten times as many records to a topic as its streaming query may read",
+    ends="the query ends by itself, and the topic is deleted",
+    touches=("spark-master", "kafka"),
+    alert=Alert("SparkStreamBehind", OF_APPLICATION),
+    panel=Panel("streaming", "Unread records", f"stream_lag_records{{{OF_APPLICATION}}} > 500"),
+    cause=finding("falling_behind"),
+    plant=lambda planting: planting.run_program("orders_stream.py", "400", "40", "35"),
+    undo=undo,
+)

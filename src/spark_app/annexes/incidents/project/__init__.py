@@ -1,0 +1,1 @@
+"""The project whose pipelines incidents run: it is copied to the container of the master."""

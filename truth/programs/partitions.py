@@ -120,5 +120,15 @@ def spill(*, planted: bool, form: str, fraction: float = 0.05, rows: int = 1_700
     spark.stop()
 
 
+def overwritten(*, planted: bool, days: int = 4, rows: int = 100_000) -> None:
+    """Sales of some days, a write for each; each removes the others, or replaces its own day."""
+    spark = session("days", sql_sources_partitionOverwriteMode="static" if planted else "dynamic")
+    with place(spark):
+        for day in range(days):
+            sales = spark.range(0, rows, 1, 2).select("id", F.lit(f"2026-01-{day + 1:02}").alias("day"))
+            sales.write.mode("overwrite").partitionBy("day").parquet("sales")
+    spark.stop()
+
+
 if __name__ == "__main__":
-    main(skewed_key, too_many, too_few, unsplittable, spill)
+    main(skewed_key, too_many, too_few, unsplittable, spill, overwritten)

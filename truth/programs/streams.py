@@ -117,5 +117,26 @@ def two_sinks(*, planted: bool, files: int = 5, rows: int = 10_000) -> None:
     spark.stop()
 
 
+def late_windows(*, planted: bool, files: int = 14, rows: int = 84_000) -> None:
+    """Counts of quarters of an hour, written when events are a day newer, or at once; a batch has half an hour."""
+    folder = Path("events")
+    folder.mkdir(exist_ok=True)
+    for number in range(files):
+        hour, minute = divmod(30 * number, 60)
+        line = json.dumps({"at": f"2026-01-01T{hour:02}:{minute:02}:00Z", "key": number, "value": "x"})
+        file = folder / f"{number:05}.json"
+        file.write_text(f"{line}\n" * (rows // files), encoding="utf-8")
+        os.utime(file, (1.7e9 + number, 1.7e9 + number))
+    spark = session("windows", sql_shuffle_partitions="2")
+    read = spark.readStream.schema(EVENTS).option("maxFilesPerTrigger", "1").json(str(folder))
+    with place(spark):
+        late = read.withWatermark("at", "24 hours" if planted else "5 minutes")
+        counts = late.groupBy(F.window("at", "15 minutes")).count()
+        writer = counts.writeStream.queryName("windows").format("json").outputMode("append")
+        query = writer.option("checkpointLocation", "checkpoint").trigger(availableNow=True).start("out")
+        query.awaitTermination()
+    spark.stop()
+
+
 if __name__ == "__main__":
-    main(tiny_batches, state_partitions, small_files, external_wait, row_udf, two_sinks)
+    main(tiny_batches, state_partitions, small_files, external_wait, row_udf, two_sinks, late_windows)

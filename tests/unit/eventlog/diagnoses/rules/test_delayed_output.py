@@ -8,14 +8,12 @@ from tests.unit.eventlog.diagnoses.stream_cases import application, batch, event
 
 def batches(number: int = 12, *, delay: int = 120, removed: int | None = 0, **fields: Any) -> list[Progress]:
     """Batches of events a minute newer each, with a watermark some minutes behind them, and aggregates that wait."""
-    return [
-        batch(
-            each,
-            state=[state(50 * (each + 1), name="stateStoreSave", removed=removed)],
-            **({"sink": SinkProgress(rows=0), "event_time": event_time(200 + each, 200 + each - delay)} | fields),
-        )
-        for each in range(number)
-    ]
+
+    def known(each: int) -> dict[str, Any]:
+        return {"sink": SinkProgress(rows=0), "event_time": event_time(200 + each, 200 + each - delay)} | fields
+
+    states = [state(50 * (each + 1), name="stateStoreSave", removed=removed) for each in range(number)]
+    return [batch(each, state=[states[each]], **known(each)) for each in range(number)]
 
 
 def test_a_sink_that_waits_for_the_watermark_is_found() -> None:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 MAX_FINDINGS: Final = 3
 """Findings listed per application; the report has all."""
+UNEXPLAINED: Final = "most time"
+"""What stands before the work with much of the time that no finding claims."""
 COLUMNS: Final = ("application", "outcome", "time", "jobs", "tasks", "read", "written", "shuffled", "spilled")
 RIGHT: Final = ("time", "jobs", "tasks", "read", "written", "shuffled", "spilled")
 NO_EXPORT: Final = {"SPARK_APP_EVENT_LOG_EXPORTER": "bridge"}
@@ -334,7 +336,9 @@ def _report(terminal: "Terminal", analysis: "Analysis", output: Path) -> str:
     location, log = analysis.report(output), analysis.reading.log
     links = {cells.shown_path(path): cells.uri(path) for path in (location, str(log))}
     paths = zip(("report", "event log"), links, strict=True)
-    terminal.facts([*worst(analysis.findings), *paths], links=links)
+    works = analysis.unexplained_of(None, analysis.findings)
+    unexplained = [(UNEXPLAINED, cells.literal(str(work))) for work in works]
+    terminal.facts([*worst(analysis.findings), *unexplained, *paths], links=links)
     if analysis.comparison is not None:
         terminal.line()
         print_comparison(terminal, analysis.comparison)

@@ -24,8 +24,12 @@ def application(analysis: "Analysis", run: "RunInfo | None", location: str) -> "
     findings, compared, prices = analysis.findings_of(run), analysis.comparison, analysis.settings.prices
     labels = analysis.profile.labels
     about = build.application(analysis.reading, run, findings, compared, report=location, prices=prices, labels=labels)
-    stacks = build.stack_samples(analysis.stacks_of(run))
-    return replace(about, replays=build.replays(analysis.replays_of(run)), stack_samples=stacks)
+    return replace(
+        about,
+        replays=build.replays(analysis.replays_of(run)),
+        stack_samples=build.stack_samples(analysis.stacks_of(run)),
+        unexplained=build.unexplained(analysis.unexplained_of(run, findings)),
+    )
 
 
 def answer(

@@ -34,6 +34,7 @@ from spark_app.report.scope import scope
 from spark_app.report.sections.now import now
 from spark_app.report.sections.replays import Replays, replays
 from spark_app.report.sections.stack_samples import StackSection, stack_samples
+from spark_app.report.sections.unexplained import Unexplained, unexplained
 from spark_app.runs import run_record
 from spark_app.runs.run_record import RunRecord
 from spark_app.settings import Backends, Settings, process_environment
@@ -87,6 +88,11 @@ class Analysis:
         """Samples of the stacks of all of it, or of a run in it; None where there are none."""
         make = partial(stack_samples, scope(self.reading.app, run), self.stacks, Limits())
         return self.reading.app.failed_parts.get("section stacks", make, None)
+
+    def unexplained_of(self, run: RunInfo | None, findings: Sequence[Finding]) -> list[Unexplained]:
+        """The work of all of it, or of a run in it, with much of the time that these findings do not claim."""
+        make = partial(unexplained, scope(self.reading.app, run), findings, self.stacks)
+        return self.reading.app.failed_parts.get("section unexplained", make, [])
 
     def findings_of(self, run: RunInfo | None) -> list[Finding]:
         """The findings about all of it, or about a run in it, to which other runs add nothing."""

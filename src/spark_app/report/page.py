@@ -43,6 +43,7 @@ from spark_app.report.sections.stack_samples import stack_samples
 from spark_app.report.sections.stages import stages
 from spark_app.report.sections.streams import streams
 from spark_app.report.sections.timeline import ticks, timeline
+from spark_app.report.sections.unexplained import unexplained
 from spark_app.settings import Backends, Prices
 from spark_app.stack_samples.counts import MIN_FUNCTION_SAMPLES, MIN_STAGE_SAMPLES
 from spark_app.stack_samples.stack_profile import StackProfile
@@ -198,6 +199,7 @@ def _sections(
     makers: dict[str, Callable[[], Any]] = {
         "headline": lambda: headline(about),
         "findings": lambda: findings_of(about, ranked, limits),
+        "unexplained": lambda: unexplained(about, ranked, stacks),
         "model": lambda: model(about, limits),
         "connect": lambda: connect(about, limits, prices),
         "streams": lambda: streams(about, limits),

@@ -20,6 +20,7 @@ from spark_app.report.scope import Scope, scope
 from spark_app.report.sections import connect, headline, queries, stages, streams
 from spark_app.report.sections.replays import Replays
 from spark_app.report.sections.stack_samples import Row, StackSection
+from spark_app.report.sections.unexplained import Unexplained
 from spark_app.report.values import DIGITS, document, quotient
 from spark_app.settings import Prices
 
@@ -69,6 +70,7 @@ def application(
         **_sections(about, limits, prices),
         replays=None,
         stack_samples=None,
+        unexplained=[],
         log_records=list(app.log_records)[-limits.logs :],
         trace_id=f"{span_ids.of_application(app).trace_id:032x}",
         run=_run(run) if run else None,
@@ -94,6 +96,11 @@ def _sections(about: Scope, limits: Limits, prices: Prices | None) -> dict[str, 
 def replays(found: Replays | None) -> Replays | None:
     """Blocked time and forecasts, which are made once for a report and its document."""
     return None if found is None else document(Replays, found)
+
+
+def unexplained(works: Sequence[Unexplained]) -> list[Unexplained]:
+    """The work with much of the time that no finding claims."""
+    return [document(Unexplained, work) for work in works]
 
 
 def stack_samples(section: StackSection | None) -> schema.StackSamples | None:

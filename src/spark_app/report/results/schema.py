@@ -25,6 +25,7 @@ from spark_app.redaction import redacted
 from spark_app.report.parts import Connect, ErrorText, Figures, Query, Stage, Stream, TextIfAny
 from spark_app.report.sections.replays import Replays
 from spark_app.report.sections.stack_samples import SparkStep
+from spark_app.report.sections.unexplained import Unexplained
 from spark_app.report.values import evidence
 from spark_app.stack_samples import samples
 from spark_app.telemetry import names
@@ -185,6 +186,7 @@ class Application(Struct):
     are the newest 300 of the program, where it was observed; they, and its Spark jobs, belong to the trace `trace_id`.
     `stack_samples` is null unless it was profiled.
     `labels` say whom it belongs to: `user`, `namespace`, `team` and others of the configuration.
+    `unexplained` is the work with at least a fifth of the time that no finding claims.
     """
 
     id: Name
@@ -211,6 +213,7 @@ class Application(Struct):
     replays: Replays | None = None
     stack_samples: StackSamples | None = None
     labels: dict[str, Name] = {}
+    unexplained: list[Unexplained] = []
 
 
 class JudgedForecast(Struct):

@@ -1,0 +1,59 @@
+"""What took most of the time and no finding explains: it is named, with what a row costs."""
+
+from dataclasses import replace
+
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model.application import Application
+from spark_app.report.scope import scope
+from spark_app.report.sections.unexplained import Unexplained, unexplained
+from tests.unit.eventlog import log
+
+FINDING = Finding("spill", "warning", "It spills.", "Spill less.", {}, 7000.0, stage=(0, 0))
+
+
+def application(*ends: int, total: int = 10_000, rows: int = 1000) -> Application:
+    """Stages of one task and one place that follow each other; from 1 s on, in an application that lasts as long."""
+    lines, begin = [log.started(0), log.executor(cores=1, time=0)], 1000
+    for number, end in enumerate(ends):
+        started, over = log.stage(number), log.stage(number, end=end)
+        for each in (started, over):
+            each["Stage Info"]["Submission Time"] = begin
+        task = log.task(number, number, **{"Launch Time": begin, "Finish Time": end})
+        task["Task Metrics"] |= {"Input Metrics": {"Bytes Read": 1, "Records Read": rows}}
+        lines += [log.job(number, [number], time=begin), started, task, over, log.job_ended(number, time=end)]
+        begin = end
+    return log.application([*lines, log.ended(total)])
+
+
+def found(app: Application, *findings: Finding) -> list[Unexplained]:
+    """The work of the whole application that is named."""
+    return unexplained(scope(app, None), findings, None)
+
+
+def test_the_work_with_most_of_the_time_is_named() -> None:
+    """With its place, its share, its rows, and what each of them costs."""
+    (work,) = found(application(9000))
+    assert str(work) == "save at job.py:7 [result]: 80 % of the time (8.0 s), 1,000 rows, 8,000 µs of a task each"
+    assert (work.stage.id, work.stages, work.wall_ms, work.claimed_ms) == (0, 1, 8000, 0)
+
+
+def test_stages_of_one_place_are_one_work() -> None:
+    """As in a loop, whose passes are short each."""
+    (work,) = found(application(2000, 3500, 5000, 6000, 7000))
+    assert (work.stages, work.wall_ms, work.rows) == (5, 6000, 5000)
+    assert work.stage.id == 1
+
+
+def test_what_findings_claim_is_explained() -> None:
+    """A finding about the host, or about another place, claims nothing; what is left of the time is named."""
+    app = application(9000)
+    assert found(app, FINDING) == []
+    assert found(app, replace(FINDING, cost_ms=5000.0))[0].claimed_ms == 5000
+    for other in (replace(FINDING, subject="host"), replace(FINDING, stage=(7, 0)), replace(FINDING, cost_ms=None)):
+        assert found(app, other)[0].claimed_ms == 0
+
+
+def test_work_of_less_than_a_fifth_of_the_time_is_not_named() -> None:
+    """Nor is an application without stages."""
+    assert found(application(2500)) == []
+    assert found(application()) == []

@@ -189,5 +189,22 @@ def distinct(*, planted: bool, rows: int = 900_000, columns: int = 6) -> None:
     spark.stop()
 
 
+def closure(*, planted: bool, names: int = 1_200_000, tasks: int = 40) -> None:
+    """Names of products by a dictionary of all of them, which each task gets with the function, or each worker once."""
+    spark = session("products")
+    known: Any = {each: f"product {each}" for each in range(names)}
+    sent = None if planted else spark.sparkContext.broadcast(known)
+    carried = known if planted else None
+
+    def name_of(product: int) -> Any:
+        names_of_products = carried if sent is None else sent.value
+        return names_of_products.get(product)
+
+    name = F.udf(name_of, "string")
+    with place(spark):
+        spark.range(0, 200_000, 1, tasks).select(name("id").alias("name")).agg(F.count("name"), F.max("name")).collect()
+    spark.stop()
+
+
 if __name__ == "__main__":
-    main(renames, unions, branches, nights, positions, outputs, shuffled, counted, distinct)
+    main(renames, unions, branches, nights, positions, outputs, shuffled, counted, distinct, closure)

@@ -9,11 +9,12 @@ from msgspec.structs import replace
 from spark_app.annexes.serve.pages import Pages
 from spark_app.annexes.serve.run_files import LocalRunFiles
 from spark_app.annexes.serve.runs import Runs
+from spark_app.annexes.serve.stack import Alert, Answers, Service, Stack
 from spark_app.eventlog.comparison import baselines, profiling
 from spark_app.eventlog.reader import read
 from spark_app.report import page
 from spark_app.report.served.server import PageServer
-from spark_app.settings import Prices
+from spark_app.settings import Prices, load_settings
 from tests.browser.chromium import Page
 from tests.unit.eventlog import log
 from tests.unit.report import made
@@ -40,6 +41,48 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.url
         server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def first_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Stack]]:
+    """The address of the first page of a stack without runs, and the stack: one alert, one service down, one up."""
+    home = tmp_path_factory.mktemp("stack")
+    listed = Runs(LocalRunFiles(home / "reports" / "records", home / "runs", home / "reports"), patience=60)
+    stack = Stack(load_settings())
+    services = [
+        Service("Jaeger", "traces", "http://localhost:16686", "ok", "good", "knows 7 services", None),
+        Service("Kafka", "topics of the streams", None, "down", "bad", made.HOSTILE, "docker logs kafka"),
+    ]
+    alerts = [Alert("KafkaDown", "critical", "bad", made.HOSTILE, 1.7e12, {"dashboard": "http://localhost:3000/d/x"})]
+    stack.look = lambda: Answers(services, alerts)  # type: ignore[method-assign]
+    prices = Prices(currency="EUR", core_hour=None, gib_hour=None)
+    with PageServer(0, Pages(listed, prices, ["user"], stack)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.url, stack
+        server.shutdown()
+
+
+@pytest.mark.parametrize("width", [1300, 400])
+def test_the_first_page_of_a_stack_is_quiet_fits_and_stays_up_to_date(
+    browser: Page, first_page: tuple[str, Stack], width: int
+) -> None:
+    """Its alerts lead to the runbook, whose section is there; what changes later is on the page without a click."""
+    url, stack = first_page
+    browser.open(url, width=width)
+    assert browser.problems == []
+    scrolled, window = browser.value(WIDTHS)
+    assert scrolled == window
+    before, stack.look = stack.look, lambda: Answers([], [])  # type: ignore[method-assign]
+    try:
+        browser.wait("document.querySelector('#alerts').innerText.includes('No alert fires.')")
+    finally:
+        stack.look = before  # type: ignore[method-assign]
+    browser.wait("document.querySelector('#alerts a')?.textContent === 'KafkaDown'")
+    browser.value("document.querySelector('#alerts a').click()")
+    browser.wait("location.hash === '#kafkadown' && document.querySelector('#kafkadown') !== null")
+    scrolled, window = browser.value(WIDTHS)
+    assert scrolled == window
+    assert browser.problems == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

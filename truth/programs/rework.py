@@ -194,7 +194,7 @@ def closure(*, planted: bool, names: int = 1_200_000, tasks: int = 40) -> None:
     spark = session("products")
     known: Any = {each: f"product {each}" for each in range(names)}
     sent = None if planted else spark.sparkContext.broadcast(known)
-    carried = known if planted else None
+    carried: Any = known if planted else None
 
     def name_of(product: int) -> Any:
         names_of_products = carried if sent is None else sent.value

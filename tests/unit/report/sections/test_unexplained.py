@@ -18,7 +18,8 @@ def application(*ends: int, total: int = 10_000, rows: int = 1000) -> Applicatio
         started, over = log.stage(number), log.stage(number, end=end)
         for each in (started, over):
             each["Stage Info"]["Submission Time"] = begin
-        task = log.task(number, number, **{"Launch Time": begin, "Finish Time": end})
+        task = log.task(number, number)
+        task["Task Info"] |= {"Launch Time": begin, "Finish Time": end}
         task["Task Metrics"] |= {"Input Metrics": {"Bytes Read": 1, "Records Read": rows}}
         lines += [log.job(number, [number], time=begin), started, task, over, log.job_ended(number, time=end)]
         begin = end

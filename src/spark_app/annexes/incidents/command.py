@@ -149,11 +149,18 @@ def table(terminal: "Terminal", outcomes: "list[Outcome]") -> None:
     rows = []
     for outcome in outcomes:
         incident = named(outcome.incident)
-        cells = {sign: NOT_SEEN if seconds is None else f"{seconds:.0f} s" for sign, seconds in outcome.seen.items()}
+        cells = {sign: elapsed(seconds, outcome.within) for sign, seconds in outcome.seen.items()}
         cause = f"{incident.cause.name} {cells['cause']}" if incident.cause else BY_ALERT
         panel = f"{incident.panel.title} {cells['panel']}"
         rows.append((outcome.incident, f"{incident.alert.name} {cells['alert']}", panel, cause, outcome.first or "-"))
     terminal.table(("incident", "alert", "panel", "cause", "first finding"), rows)
+
+
+def elapsed(seconds: float | None, within: float) -> str:
+    """After how long a sign was seen."""
+    if seconds is None:
+        return NOT_SEEN
+    return f"{seconds:.0f} s" + ("" if seconds <= within else ", late")
 
 
 def documents(outcomes: "list[Outcome]") -> list[dict[str, Any]]:

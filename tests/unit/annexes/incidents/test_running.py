@@ -21,7 +21,14 @@ def test_the_seconds_of_each_sign_count_from_the_planting(stage: Stage, incident
     assert all("incident_skew_1" in parameters["query"] for parameters, _ in stage.prometheus.asked["/api/v1/query"])
 
 
-def test_what_is_not_seen_in_time_is_missing(stage: Stage, incident: Incident) -> None:
+def test_what_is_seen_late_is_missing_and_noted(stage: Stage, incident: Incident) -> None:
+    """With its seconds: a busy machine is only late, and a sign that never comes has none."""
+    stage.after = {"ALERTS": 130, "spark_tasks_failed_total": 10, "spark_findings_total": 10}
+    outcome = stage.run(incident)
+    assert (outcome.seen["alert"], outcome.missing, outcome.is_complete) == (130.0, ("alert",), False)
+
+
+def test_what_is_not_seen_is_missing(stage: Stage, incident: Incident) -> None:
     """With what the program said last; what was seen stays."""
     stage.after = {"ALERTS": 10, "spark_tasks_failed_total": 10}
     stage.containers.answers = {"tail": "Killed"}

@@ -23,7 +23,7 @@ CONFIG: Final = {
 
 
 def prepare(planting: Planting) -> None:
-    """Trains a model on some days, promotes it, and so has it in production."""
+    """Trains a model on some days, promotes it, and publishes the newest day anew with amounts five times as large."""
     shop.install(planting)
     planting.docker.write(MASTER, f"{planting.folder}/config/ml/incident_returns.yml", json.dumps(CONFIG).encode())
     for day in DAYS:
@@ -32,13 +32,13 @@ def prepare(planting: Planting) -> None:
     shop.wait(planting)
     shop.start(planting, "ml", "--date", LAST)
     shop.wait(planting)
-
-
-def plant(planting: Planting) -> None:
-    """Delivers the day again with amounts five times as large, publishes it, and scores it."""
     shop.deliver_day(planting, LAST, shop.sales(LAST, rows=ROWS, amount=100))
     shop.start(planting, "etl", "--date", LAST)
     shop.wait(planting)
+
+
+def plant(planting: Planting) -> None:
+    """Scores the day."""
     shop.start(planting, "ml", "score", "--date", LAST)
 
 

@@ -80,6 +80,7 @@ class Session:
         if backends.prometheus is None or backends.spark_master is None:
             raise MachineError("backends.prometheus or backends.spark_master is null in the configuration")
         self.terminal, self.backends, self.docker, self.clock = terminal, backends, docker, clock
+        self.config = settings.config
         self.prometheus, self.master_url = Prometheus(str(backends.prometheus)), str(backends.spark_master)
         self.project = compose_variables(settings.config.parent).get("COMPOSE_PROJECT_NAME") or "spark-app"
 
@@ -123,23 +124,37 @@ def run_all(session: Session, chosen: "dict[str, Incident]") -> "list[Outcome]":
         MachineError: The stack does not run, or is unhealthy.
     """
     from spark_app.annexes.incidents import running
+    from spark_app.local_files import try_lock_folder
+
+    with session.terminal, try_lock_folder(session.config) as is_free:
+        if not is_free:
+            raise MachineError("another spark-app incident runs on this stack: wait for its end")
+        running.require_stack(session.docker, session.project)
+        undo_leftovers(session)
+        running.require_healthy(session.planting(next(iter(chosen))), session.project)
+        return [plant(session, name, incident) for name, incident in chosen.items()]
+
+
+def undo_leftovers(session: Session) -> None:
+    """Undoes what killed runs have left, and says so."""
+    from spark_app.annexes.incidents import running
     from spark_app.annexes.incidents.catalogue import named
 
-    running.require_stack(session.docker, session.project)
     for name, planted in running.left_behind(session.docker).items():
         error = running.undo(named(name), session.planting(name, planted))
         session.terminal.note(f"{planted}, which an earlier run had left: {error or 'undone'}")
-    outcomes = []
-    with session.terminal:
-        for name, incident in chosen.items():
-            planting = session.planting(name)
-            running.require_healthy(planting, session.project)
-            session.show(planting, incident)
-            jaeger = session.backends.jaeger and str(session.backends.jaeger)
-            watch = running.Watch(incident, planting, session.seen, session.count_down, jaeger)
-            outcomes.append(running.run(watch))
-            session.terminal.note(f"  undone; it has changed containers: {', '.join(incident.touches)}")
-    return outcomes
+
+
+def plant(session: Session, name: str, incident: "Incident") -> "Outcome":
+    """Plants one incident, and says when each sign was seen."""
+    from spark_app.annexes.incidents import running
+
+    planting, jaeger = session.planting(name), session.backends.jaeger
+    session.show(planting, incident)
+    signals = (session.seen, session.count_down, None if jaeger is None else str(jaeger))
+    outcome = running.run(running.Watch(incident, planting, *signals), session.project)
+    session.terminal.note(f"  undone; it has changed containers: {', '.join(incident.touches)}")
+    return outcome
 
 
 def table(terminal: "Terminal", outcomes: "list[Outcome]") -> None:
@@ -190,8 +205,11 @@ def require_complete(outcomes: "list[Outcome]") -> None:
         MachineError: Something was not; its document has all incidents.
     """
     texts = [
-        f"{outcome.incident}: {', '.join(outcome.missing) or 'nothing'} not seen within {outcome.within:.0f} s"
-        + (f" ({outcome.error})" if outcome.error else "")
+        f"{outcome.incident}: "
+        + "; ".join(
+            [f"{', '.join(outcome.missing)} not seen within {outcome.within:.0f} s"] * bool(outcome.missing)
+            + [outcome.error] * bool(outcome.error)
+        )
         for outcome in outcomes
         if not outcome.is_complete
     ]

@@ -102,10 +102,11 @@ class Watch:
         return None not in self.seen.values()
 
 
-def run(watch: Watch) -> Outcome:
-    """Plants an incident and watches it; undoes it in any case."""
+def run(watch: Watch, project: str) -> Outcome:
+    """Plants an incident into a healthy stack and watches it; undoes it in any case."""
     incident, planting, error = watch.incident, watch.planting, ""
     try:
+        require_healthy(planting, project)
         require_quiet(incident, planting)
         planting.begin()
         incident.prepare(planting)

@@ -1,5 +1,6 @@
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,11 @@ from spark_app.annexes.incidents.catalogue import incidents
 from spark_app.annexes.incidents.command import Session, documents, require_complete, run_all, table
 from spark_app.annexes.incidents.docker import Docker
 from spark_app.annexes.incidents.incident import Incident
+from spark_app.annexes.incidents.planting import Planting
 from spark_app.annexes.incidents.running import Outcome
 from spark_app.commands.terminal import Terminal
 from spark_app.errors import MachineError
+from spark_app.local_files import try_lock_folder
 from spark_app.settings import load_settings
 from tests.unit.annexes.incidents.conftest import Stage
 
@@ -86,3 +89,26 @@ def test_without_the_stack_one_line_says_so(session: Session, stage: Stage, inci
     with pytest.raises(MachineError, match="the stack does not run"):
         run_all(session, {"skew": incident})
     assert len(stage.containers.commands) == 1
+
+
+def test_two_runs_do_not_undo_each_other(session: Session, incident: Incident, stage: Stage) -> None:
+    """The second is refused while the first one runs."""
+    with try_lock_folder(session.config) as is_free:
+        assert is_free
+        with pytest.raises(MachineError, match="another spark-app incident runs"):
+            run_all(session, {"skew": incident})
+    assert stage.containers.commands == []
+
+
+def test_a_stack_that_stays_unhealthy_keeps_what_was_seen_before(
+    session: Session, incident: Incident, stage: Stage
+) -> None:
+    """With --all: the next incidents are not planted, and the table has the first."""
+
+    def spoil(_: Planting) -> None:
+        stage.after = {"up == 0": 0, "ALERTS": 0, "spark_": 0}
+
+    outcomes = run_all(session, {"skew": replace(incident, plant=spoil), "other": incident})
+    assert [each.is_complete for each in outcomes] == [True, False]
+    assert "unhealthy" in outcomes[1].error
+    assert "kill kafka" not in stage.containers.commands

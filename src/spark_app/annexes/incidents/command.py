@@ -94,7 +94,7 @@ class Session:
     def show(self, planting: "Planting", incident: "Incident") -> None:
         """Says what will be seen, and where."""
         backends = self.backends
-        self.terminal.note(f"{planting.incident}: {incident.does}; {incident.ends}")
+        self.terminal.note(f"{planting.incident}: {incident.does}")
         self.terminal.note(f"  alert {incident.alert.name}, {backends.prometheus}/alerts?search={incident.alert.name}")
         panel = incident.panel
         self.terminal.note(f"  panel {panel.title!r}, {backends.grafana}/d/{panel.dashboard}")
@@ -152,9 +152,10 @@ def plant(session: Session, name: str, incident: "Incident") -> "Outcome":
     planting, jaeger = session.planting(name), session.backends.jaeger
     session.show(planting, incident)
     signals = (session.seen, session.count_down, None if jaeger is None else str(jaeger))
-    outcome = running.run(running.Watch(incident, planting, *signals), session.project)
-    session.terminal.note(f"  undone; it has changed containers: {', '.join(incident.touches)}")
-    return outcome
+    try:
+        return running.run(running.Watch(incident, planting, *signals), session.project)
+    finally:  # also after Ctrl-C
+        session.terminal.note(f"  over, {incident.ends}; touched: {', '.join(incident.touches)}")
 
 
 def table(terminal: "Terminal", outcomes: "list[Outcome]") -> None:

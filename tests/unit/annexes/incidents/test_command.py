@@ -68,7 +68,9 @@ def session(stage: Stage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Se
     monkeypatch.setenv("SPARK_APP_HOME", str(tmp_path))
     stage.containers.answers = {"ps": "spark-master\trunning Up 2 minutes (healthy)\n"}
     docker = Docker(stage.containers.run)
-    return Session(Terminal(out=io.StringIO(), err=io.StringIO()), load_settings(None), docker, stage.clock)
+    made = Session(Terminal(out=io.StringIO(), err=io.StringIO()), load_settings(None), docker, stage.clock)
+    made.config = tmp_path  # which no run on this machine holds
+    return made
 
 
 def test_what_an_earlier_run_left_is_undone_before_anything_is_planted(

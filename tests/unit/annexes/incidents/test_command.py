@@ -49,7 +49,7 @@ def test_the_table_has_the_seconds_of_each_sign() -> None:
     table(Terminal(out=out), [outcome(panel=None)])
     assert "SparkPartitionSkew 73 s" in out.getvalue()
     assert "partition_skew 65 s" in out.getvalue()
-    assert "Skew by stage group not seen" in out.getvalue()
+    assert f"{incidents()['skewed_join'].panel.title} not seen" in out.getvalue()
 
 
 def test_a_sign_that_was_not_seen_is_an_error_that_names_it() -> None:

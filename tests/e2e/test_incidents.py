@@ -3,6 +3,7 @@
 import pytest
 
 from spark_app.annexes.incidents.catalogue import incidents
+from spark_app.annexes.incidents.planting import DATA, FOLDER, MASTER
 from tests.e2e import backends
 from tests.e2e.signals import Planted
 from tests.e2e.stack import run_in
@@ -21,9 +22,7 @@ def test_an_incident_is_seen_in_time_and_undone(planted: Planted, name: str) -> 
 def test_nothing_of_an_incident_stays(planted: Planted) -> None:
     """No program, no table and no checkpoint in the container of the master."""
     assert planted.documents
-    assert (
-        run_in("spark-master", "find", "/tmp/incidents", "/data/incidents", "-mindepth", "1", check=False).stdout == ""
-    )
+    assert run_in(MASTER, "find", FOLDER, DATA, "-mindepth", "1", check=False).stdout == ""
 
 
 def test_alerts_reach_the_webhook(planted: Planted) -> None:

@@ -82,7 +82,7 @@ def test_what_an_earlier_run_left_is_undone_before_anything_is_planted(
     with pytest.raises(MachineError, match="unhealthy"):
         run_all(session, {"skew": incident})
     assert "start kafka" in stage.containers.commands
-    assert any("rm -rf /tmp/incidents/broker_down" in command for command in stage.containers.commands)
+    assert any("rm -rf /dev/shm/incidents/broker_down" in command for command in stage.containers.commands)
 
 
 def test_without_the_stack_one_line_says_so(session: Session, stage: Stage, incident: Incident) -> None:

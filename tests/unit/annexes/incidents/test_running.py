@@ -5,11 +5,12 @@ import pytest
 
 from spark_app.annexes.incidents import running
 from spark_app.annexes.incidents.incident import Incident
-from spark_app.annexes.incidents.planting import Planting
+from spark_app.annexes.incidents.planting import FOLDER, Planting
 from spark_app.errors import MachineError
 from tests.unit.annexes.incidents.conftest import Containers, Stage
 
 PROJECT = "spark-app"
+REMOVED = f"rm -rf {FOLDER}/skew"
 
 
 def test_the_seconds_of_each_sign_count_from_the_planting(stage: Stage, incident: Incident) -> None:
@@ -54,7 +55,7 @@ def assert_undone(containers: Containers) -> None:
     """The last commands undo what was planted."""
     started = containers.commands.index("start kafka")
     killed = containers.commands.index("kill kafka")
-    [gone] = [number for number, command in enumerate(containers.commands) if "rm -rf /tmp/incidents/skew" in command]
+    [gone] = [number for number, command in enumerate(containers.commands) if REMOVED in command]
     assert killed < started < gone
 
 
@@ -75,7 +76,7 @@ def test_what_cannot_be_undone_is_said_and_tried_again(stage: Stage, incident: I
     stage.containers.failing = ("start kafka",)
     outcome = stage.run(incident)
     assert "no such container" in outcome.error
-    assert not any("rm -rf /tmp/incidents/skew" in command for command in stage.containers.commands)
+    assert not any(REMOVED in command for command in stage.containers.commands)
 
 
 def test_an_incident_waits_until_its_alert_no_longer_fires(stage: Stage, incident: Incident) -> None:

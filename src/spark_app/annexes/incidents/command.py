@@ -2,6 +2,7 @@
 
 import time
 from typing import TYPE_CHECKING, Annotated, Any, Final
+from urllib.parse import quote
 
 import typer
 
@@ -101,7 +102,7 @@ class Session:
         named_by = f"finding {incident.cause.name}" if incident.cause and incident.cause.is_finding else ""
         self.terminal.note(f"  cause: {named_by or (incident.cause.name if incident.cause else BY_ALERT)}")
         if incident.service:
-            service = planting.filled(incident.service)
+            service = quote(planting.filled(incident.service))
             self.terminal.note(f"  trace: {backends.jaeger}/search?service={service}")
         self.terminal.note(f"  all of it within {incident.seconds:.0f} s")
 

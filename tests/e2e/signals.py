@@ -90,12 +90,10 @@ class Planted:
 
     Attributes:
         documents: What the command says of each in its JSON document, by its name.
-        exit_code: Of the command.
         alerts: The annotations of the alerts that reached the webhook, by their names.
     """
 
     documents: dict[str, dict[str, Any]]
-    exit_code: int
     alerts: dict[str, dict[str, str]]
 
 

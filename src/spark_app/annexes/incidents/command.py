@@ -2,6 +2,7 @@
 
 import time
 from typing import TYPE_CHECKING, Annotated, Any, Final
+from urllib.parse import quote
 
 import typer
 
@@ -80,6 +81,7 @@ class Session:
         if backends.prometheus is None or backends.spark_master is None:
             raise MachineError("backends.prometheus or backends.spark_master is null in the configuration")
         self.terminal, self.backends, self.docker, self.clock = terminal, backends, docker, clock
+        self.config = settings.config
         self.prometheus, self.master_url = Prometheus(str(backends.prometheus)), str(backends.spark_master)
         self.project = compose_variables(settings.config.parent).get("COMPOSE_PROJECT_NAME") or "spark-app"
 
@@ -93,14 +95,14 @@ class Session:
     def show(self, planting: "Planting", incident: "Incident") -> None:
         """Says what will be seen, and where."""
         backends = self.backends
-        self.terminal.note(f"{planting.incident}: {incident.does}; {incident.ends}")
+        self.terminal.note(f"{planting.incident}: {incident.does}")
         self.terminal.note(f"  alert {incident.alert.name}, {backends.prometheus}/alerts?search={incident.alert.name}")
         panel = incident.panel
         self.terminal.note(f"  panel {panel.title!r}, {backends.grafana}/d/{panel.dashboard}")
         named_by = f"finding {incident.cause.name}" if incident.cause and incident.cause.is_finding else ""
         self.terminal.note(f"  cause: {named_by or (incident.cause.name if incident.cause else BY_ALERT)}")
         if incident.service:
-            service = planting.filled(incident.service)
+            service = quote(planting.filled(incident.service))
             self.terminal.note(f"  trace: {backends.jaeger}/search?service={service}")
         self.terminal.note(f"  all of it within {incident.seconds:.0f} s")
 
@@ -123,23 +125,38 @@ def run_all(session: Session, chosen: "dict[str, Incident]") -> "list[Outcome]":
         MachineError: The stack does not run, or is unhealthy.
     """
     from spark_app.annexes.incidents import running
+    from spark_app.local_files import try_lock_folder
+
+    with session.terminal, try_lock_folder(session.config) as is_free:
+        if not is_free:
+            raise MachineError("another spark-app incident runs on this stack: wait for its end")
+        running.require_stack(session.docker, session.project)
+        undo_leftovers(session)
+        running.require_healthy(session.planting(next(iter(chosen))), session.project)
+        return [plant(session, name, incident) for name, incident in chosen.items()]
+
+
+def undo_leftovers(session: Session) -> None:
+    """Undoes what killed runs have left, and says so."""
+    from spark_app.annexes.incidents import running
     from spark_app.annexes.incidents.catalogue import named
 
-    running.require_stack(session.docker, session.project)
     for name, planted in running.left_behind(session.docker).items():
         error = running.undo(named(name), session.planting(name, planted))
         session.terminal.note(f"{planted}, which an earlier run had left: {error or 'undone'}")
-    outcomes = []
-    with session.terminal:
-        for name, incident in chosen.items():
-            planting = session.planting(name)
-            running.require_healthy(planting, session.project)
-            session.show(planting, incident)
-            jaeger = session.backends.jaeger and str(session.backends.jaeger)
-            watch = running.Watch(incident, planting, session.seen, session.count_down, jaeger)
-            outcomes.append(running.run(watch))
-            session.terminal.note(f"  undone; it has changed containers: {', '.join(incident.touches)}")
-    return outcomes
+
+
+def plant(session: Session, name: str, incident: "Incident") -> "Outcome":
+    """Plants one incident, and says when each sign was seen."""
+    from spark_app.annexes.incidents import running
+
+    planting, jaeger = session.planting(name), session.backends.jaeger
+    session.show(planting, incident)
+    signals = (session.seen, session.count_down, None if jaeger is None else str(jaeger))
+    try:
+        return running.run(running.Watch(incident, planting, *signals), session.project)
+    finally:  # also after Ctrl-C
+        session.terminal.note(f"  over, {incident.ends}; touched: {', '.join(incident.touches)}")
 
 
 def table(terminal: "Terminal", outcomes: "list[Outcome]") -> None:
@@ -149,11 +166,18 @@ def table(terminal: "Terminal", outcomes: "list[Outcome]") -> None:
     rows = []
     for outcome in outcomes:
         incident = named(outcome.incident)
-        cells = {sign: NOT_SEEN if seconds is None else f"{seconds:.0f} s" for sign, seconds in outcome.seen.items()}
+        cells = {sign: elapsed(seconds, outcome.within) for sign, seconds in outcome.seen.items()}
         cause = f"{incident.cause.name} {cells['cause']}" if incident.cause else BY_ALERT
         panel = f"{incident.panel.title} {cells['panel']}"
         rows.append((outcome.incident, f"{incident.alert.name} {cells['alert']}", panel, cause, outcome.first or "-"))
     terminal.table(("incident", "alert", "panel", "cause", "first finding"), rows)
+
+
+def elapsed(seconds: float | None, within: float) -> str:
+    """After how long a sign was seen."""
+    if seconds is None:
+        return NOT_SEEN
+    return f"{seconds:.0f} s" + ("" if seconds <= within else ", late")
 
 
 def documents(outcomes: "list[Outcome]") -> list[dict[str, Any]]:
@@ -183,8 +207,11 @@ def require_complete(outcomes: "list[Outcome]") -> None:
         MachineError: Something was not; its document has all incidents.
     """
     texts = [
-        f"{outcome.incident}: {', '.join(outcome.missing) or 'nothing'} not seen within {outcome.within:.0f} s"
-        + (f" ({outcome.error})" if outcome.error else "")
+        f"{outcome.incident}: "
+        + "; ".join(
+            [f"{', '.join(outcome.missing)} not seen within {outcome.within:.0f} s"] * bool(outcome.missing)
+            + [outcome.error] * bool(outcome.error)
+        )
         for outcome in outcomes
         if not outcome.is_complete
     ]

@@ -14,7 +14,7 @@ from spark_app.errors import MachineError
 MASTER: Final = "spark-master"
 KAFKA: Final = "kafka"
 WORKERS: Final = ("spark-worker-1", "spark-worker-2")
-FOLDER: Final = "/tmp/incidents"
+FOLDER: Final = "/dev/shm/incidents"
 """Of each incident that is planted, a folder of its name in the container of the master: what a killed run has left."""
 DATA: Final = "/data/incidents"
 """Tables and checkpoints of what is planted, which executors have, too."""

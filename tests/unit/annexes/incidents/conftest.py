@@ -69,7 +69,7 @@ class Stage:
 
     def run(self, incident: Incident) -> running.Outcome:
         """Runs an incident."""
-        return running.run(running.Watch(incident, self.planting, lambda *_: None, lambda *_: None))
+        return running.run(running.Watch(incident, self.planting, lambda *_: None, lambda *_: None), "spark-app")
 
 
 @pytest.fixture

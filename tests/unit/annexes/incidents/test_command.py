@@ -1,5 +1,6 @@
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,11 @@ from spark_app.annexes.incidents.catalogue import incidents
 from spark_app.annexes.incidents.command import Session, documents, require_complete, run_all, table
 from spark_app.annexes.incidents.docker import Docker
 from spark_app.annexes.incidents.incident import Incident
+from spark_app.annexes.incidents.planting import Planting
 from spark_app.annexes.incidents.running import Outcome
 from spark_app.commands.terminal import Terminal
 from spark_app.errors import MachineError
+from spark_app.local_files import try_lock_folder
 from spark_app.settings import load_settings
 from tests.unit.annexes.incidents.conftest import Stage
 
@@ -46,7 +49,7 @@ def test_the_table_has_the_seconds_of_each_sign() -> None:
     table(Terminal(out=out), [outcome(panel=None)])
     assert "SparkPartitionSkew 73 s" in out.getvalue()
     assert "partition_skew 65 s" in out.getvalue()
-    assert "Skew by stage group not seen" in out.getvalue()
+    assert f"{incidents()['skewed_join'].panel.title} not seen" in out.getvalue()
 
 
 def test_a_sign_that_was_not_seen_is_an_error_that_names_it() -> None:
@@ -65,7 +68,9 @@ def session(stage: Stage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Se
     monkeypatch.setenv("SPARK_APP_HOME", str(tmp_path))
     stage.containers.answers = {"ps": "spark-master\trunning Up 2 minutes (healthy)\n"}
     docker = Docker(stage.containers.run)
-    return Session(Terminal(out=io.StringIO(), err=io.StringIO()), load_settings(None), docker, stage.clock)
+    made = Session(Terminal(out=io.StringIO(), err=io.StringIO()), load_settings(None), docker, stage.clock)
+    made.config = tmp_path  # which no run on this machine holds
+    return made
 
 
 def test_what_an_earlier_run_left_is_undone_before_anything_is_planted(
@@ -77,7 +82,7 @@ def test_what_an_earlier_run_left_is_undone_before_anything_is_planted(
     with pytest.raises(MachineError, match="unhealthy"):
         run_all(session, {"skew": incident})
     assert "start kafka" in stage.containers.commands
-    assert any("rm -rf /tmp/incidents/broker_down" in command for command in stage.containers.commands)
+    assert any("rm -rf /dev/shm/incidents/broker_down" in command for command in stage.containers.commands)
 
 
 def test_without_the_stack_one_line_says_so(session: Session, stage: Stage, incident: Incident) -> None:
@@ -86,3 +91,26 @@ def test_without_the_stack_one_line_says_so(session: Session, stage: Stage, inci
     with pytest.raises(MachineError, match="the stack does not run"):
         run_all(session, {"skew": incident})
     assert len(stage.containers.commands) == 1
+
+
+def test_two_runs_do_not_undo_each_other(session: Session, incident: Incident, stage: Stage) -> None:
+    """The second is refused while the first one runs."""
+    with try_lock_folder(session.config) as is_free:
+        assert is_free
+        with pytest.raises(MachineError, match="another spark-app incident runs"):
+            run_all(session, {"skew": incident})
+    assert stage.containers.commands == []
+
+
+def test_a_stack_that_stays_unhealthy_keeps_what_was_seen_before(
+    session: Session, incident: Incident, stage: Stage
+) -> None:
+    """With --all: the next incidents are not planted, and the table has the first."""
+
+    def spoil(_: Planting) -> None:
+        stage.after = {"up == 0": 0, "ALERTS": 0, "spark_": 0}
+
+    outcomes = run_all(session, {"skew": replace(incident, plant=spoil), "other": incident})
+    assert [each.is_complete for each in outcomes] == [True, False]
+    assert "unhealthy" in outcomes[1].error
+    assert "kill kafka" not in stage.containers.commands

@@ -5,11 +5,12 @@ import pytest
 
 from spark_app.annexes.incidents import running
 from spark_app.annexes.incidents.incident import Incident
-from spark_app.annexes.incidents.planting import Planting
+from spark_app.annexes.incidents.planting import FOLDER, Planting
 from spark_app.errors import MachineError
 from tests.unit.annexes.incidents.conftest import Containers, Stage
 
 PROJECT = "spark-app"
+REMOVED = f"rm -rf {FOLDER}/skew"
 
 
 def test_the_seconds_of_each_sign_count_from_the_planting(stage: Stage, incident: Incident) -> None:
@@ -18,10 +19,18 @@ def test_the_seconds_of_each_sign_count_from_the_planting(stage: Stage, incident
     outcome = stage.run(replace(incident, prepare=lambda planting: planting.clock.pause(1)))
     assert outcome.seen == {"alert": 30.0, "panel": 10.0, "cause": 20.0}
     assert outcome.is_complete
-    assert all("incident_skew_1" in parameters["query"] for parameters, _ in stage.prometheus.asked["/api/v1/query"])
+    asked = {parameters["query"] for parameters, _ in stage.prometheus.asked["/api/v1/query"]} - {"up == 0"}
+    assert all("incident_skew_1" in query for query in asked)
 
 
-def test_what_is_not_seen_in_time_is_missing(stage: Stage, incident: Incident) -> None:
+def test_what_is_seen_late_is_missing_and_noted(stage: Stage, incident: Incident) -> None:
+    """With its seconds: a busy machine is only late, and a sign that never comes has none."""
+    stage.after = {"ALERTS": 130, "spark_tasks_failed_total": 10, "spark_findings_total": 10}
+    outcome = stage.run(incident)
+    assert (outcome.seen["alert"], outcome.missing, outcome.is_complete) == (130.0, ("alert",), False)
+
+
+def test_what_is_not_seen_is_missing(stage: Stage, incident: Incident) -> None:
     """With what the program said last; what was seen stays."""
     stage.after = {"ALERTS": 10, "spark_tasks_failed_total": 10}
     stage.containers.answers = {"tail": "Killed"}
@@ -46,7 +55,7 @@ def assert_undone(containers: Containers) -> None:
     """The last commands undo what was planted."""
     started = containers.commands.index("start kafka")
     killed = containers.commands.index("kill kafka")
-    [gone] = [number for number, command in enumerate(containers.commands) if "rm -rf /tmp/incidents/skew" in command]
+    [gone] = [number for number, command in enumerate(containers.commands) if REMOVED in command]
     assert killed < started < gone
 
 
@@ -67,7 +76,7 @@ def test_what_cannot_be_undone_is_said_and_tried_again(stage: Stage, incident: I
     stage.containers.failing = ("start kafka",)
     outcome = stage.run(incident)
     assert "no such container" in outcome.error
-    assert not any("rm -rf /tmp/incidents/skew" in command for command in stage.containers.commands)
+    assert not any(REMOVED in command for command in stage.containers.commands)
 
 
 def test_an_incident_waits_until_its_alert_no_longer_fires(stage: Stage, incident: Incident) -> None:

@@ -2,10 +2,8 @@
 
 from typing import Final
 
-from spark_app.annexes.incidents.incident import Alert, Incident, Panel, finding
+from spark_app.annexes.incidents.incident import OF_APPLICATION, Alert, Incident, Panel
 from spark_app.annexes.incidents.planting import KAFKA, Planting, forget_data
-
-FAILED: Final = "failed_application"
 
 
 def prepare(planting: Planting) -> None:
@@ -27,12 +25,8 @@ INCIDENT: Final = Incident(
     ends="the broker is started again; the query has failed before",
     touches=("spark-master", KAFKA),
     alert=Alert("KafkaDown", 'severity="critical"'),
-    panel=Panel(
-        "spark-performance",
-        "Findings by rule",
-        f"sum by (spark_finding_rule) ({finding(FAILED).query})",
-    ),
-    cause=finding(FAILED),
+    panel=Panel("streaming", "States", f'stream_query_state{{stream_state="failed", {OF_APPLICATION}}} == 1'),
+    cause=None,
     prepare=prepare,
     plant=lambda planting: planting.docker.kill(KAFKA),
     undo=undo,

@@ -14,7 +14,7 @@ def undo(planting: Planting) -> None:
 
 
 INCIDENT: Final = Incident(
-    does="sends ten times as many records to a topic as its streaming query may read",
+    does="sends more records to a topic than its streaming query may read",
     ends="the query ends by itself, and the topic is deleted",
     touches=("spark-master", "kafka"),
     alert=Alert("SparkStreamBehind", OF_APPLICATION),

@@ -35,5 +35,5 @@ INCIDENT: Final = Incident(
     prepare=prepare,
     plant=plant,
     undo=forget_data,
-    service="spark-app-streaming",
+    service="spark-app streaming",
 )

@@ -33,5 +33,5 @@ INCIDENT: Final = Incident(
     prepare=prepare,
     plant=plant,
     undo=forget_data,
-    service="spark-app-streaming",
+    service="spark-app streaming",
 )

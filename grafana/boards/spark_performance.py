@@ -16,7 +16,6 @@ from spark_app.telemetry.prometheus_names import label
 
 ONWARD: Final = (links.TRACES_OF_APPLICATION, links.CLUSTER)
 GROUP: Final = (names.APPLICATION, spark_names.STAGE_GROUP)
-SEVERITIES: Final = {"warning": "orange", "info": "blue"}
 
 
 def board() -> Board:
@@ -44,7 +43,7 @@ def _grown(metric: Metric, window: str, *by: names.Attribute, part: str = "") ->
 def _found() -> Panel:
     text = "Findings of the diagnoses within the time range, by severity."
     query = Query(_grown(spark_names.FINDINGS, RANGE, spark_names.SEVERITY), legend(spark_names.SEVERITY))
-    return figure("Findings", Look(text, "none", ONWARD, series=SEVERITIES), query).sized(8, 4)
+    return figure("Findings", Look(text, "none", ONWARD, series=("warning", "info")), query).sized(8, 4)
 
 
 def _failed() -> Panel:

@@ -245,7 +245,7 @@ FINDING_NUMBERS: Final = Attribute("spark.finding.numbers", str, "the evidence a
 
 # A task should take seconds, so buckets are finest there: scheduling outweighs shorter tasks, longer ones block cores.
 _TASK_SECONDS: Final = (
-    0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0,
+    0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0,
 )  # fmt: skip
 
 
@@ -258,6 +258,13 @@ TASK_RUN_TIME: Final = Metric(
 TASK_SPILL: Final = Metric("spark.task.spill", "counter", "By", "Bytes that tasks spilled to disk", (STAGE_GROUP,))
 STAGE_PYTHON_TIME: Final = Metric(
     "spark.stage.python_time", "counter", "s", "Time of the tasks of stages in Python", (STAGE_GROUP,)
+)
+# Sums over stages, so that one divided by the other is the skew within stages, and not that between them.
+STAGE_LONGEST_TASK: Final = Metric(
+    "spark.stage.longest_task", "counter", "s", "The longest task of each stage that ended, added up", (STAGE_GROUP,)
+)
+STAGE_MEDIAN_TASK: Final = Metric(
+    "spark.stage.median_task", "counter", "s", "The median task of each stage that ended, added up", (STAGE_GROUP,)
 )
 # By application only: a series for each stage group as well would be more than a Prometheus of this size holds.
 TASK_CPU_TIME: Final = Metric("spark.task.cpu_time", "counter", "s", "CPU time of tasks in the JVM", ())

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from statistics import median
 from typing import Any, Final
 
 from spark_app.eventlog import span_ids
@@ -14,7 +15,7 @@ from spark_app.eventlog.bridge.stream_metrics import StreamMetrics
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.labels import NO_LABELS, LabelSources
 from spark_app.eventlog.model.application import Application
-from spark_app.eventlog.model.entities import totals_of
+from spark_app.eventlog.model.entities import StageAttempt, totals_of
 from spark_app.eventlog.model.executor_loss import is_lost, kind_of
 from spark_app.eventlog.model.plan_names import PYTHON_TIME
 from spark_app.eventlog.model.stage_groups import group_of
@@ -139,6 +140,7 @@ class MetricsAggregator:
         stage = self._stages.get(key, self._unknown)
         self._count(stage)
         self._count_python(stage, event.info)
+        self._count_skew(stage, self._app.stages.get(key))
         self._numbers.group(stage.group).count(names.STAGES_FAILED, int(event.info.failure is not None))
         self._ended.append(key)
         if len(self._ended) > LATE:
@@ -200,6 +202,14 @@ class MetricsAggregator:
         self._python = dict(islice((self._python | sums).items(), max(0, len(self._python) - LATE), None))
         if spent > 0:
             self._numbers.group(stage.group).count(names.STAGE_PYTHON_TIME, spent)
+
+    def _count_skew(self, stage: _Stage, attempt: StageAttempt | None) -> None:
+        """Adds the longest and the median task of a stage."""
+        if attempt is None or not attempt.durations_ms:
+            return
+        group = self._numbers.group(stage.group)
+        group.count(names.STAGE_LONGEST_TASK, max(attempt.durations_ms))
+        group.count(names.STAGE_MEDIAN_TASK, round(median(attempt.durations_ms)))
 
     def _add_durations(self, stage: _Stage, tasks: list[TaskEnd]) -> None:
         """Adds the durations of tasks; the longest becomes the exemplar."""

@@ -161,7 +161,7 @@ def test_what_a_task_does_not_have_is_absent() -> None:
     found = sums(numbers(program(metered(0, metrics={"Shuffle Read Metrics": {}}))))
     assert {name for name in found if name.startswith(("spark.task.", "spark.stage."))} == {
         "spark.task.duration", "spark.task.run_time", "spark.task.cpu_time", "spark.task.scheduler_delay",
-        "spark.task.input",
+        "spark.task.input", "spark.stage.longest_task", "spark.stage.median_task",
     }  # fmt: skip
 
 

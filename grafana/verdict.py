@@ -68,7 +68,7 @@ def _row(where: str, onward: Sequence[Link]) -> tuple[Panel, ...]:
 def _is_well(where: str) -> Panel:
     text = "Whether an alert of this dashboard fires that somebody must act on, and how many do."
     look = Look(text, FIRING, (links.ALERTS,), NONE_IS_GOOD, texts=YES, empty=UNKNOWN)
-    return figure("Is it well?", look, Query(known(f"count({firing(where)})", PROMETHEUS))).sized(3, 7)
+    return figure("Is it well?", look, Query(known(f"count({firing(where)})", PROMETHEUS))).sized(8, 3)
 
 
 def _since(where: str) -> Panel:
@@ -77,20 +77,19 @@ def _since(where: str) -> Panel:
     now = f"min({began} and ignoring (alertstate) {firing(where)})"
     before = f"max(last_over_time({began}[{RANGE}]) and ignoring (alertstate) last_over_time({firing(where)}[{RANGE}]))"
     look = Look(text, "dateTimeFromNow", (links.ALERTS,), empty="No alert in this time range")
-    return figure("Alert began", look, Query(f"1000 * ({now} or {before})")).sized(3, 7)
+    return figure("Alert began", look, Query(f"1000 * ({now} or {before})")).sized(8, 3)
 
 
 def _telemetry() -> Panel:
     text = "While telemetry does not arrive, an empty panel below says nothing: what it shows is not known."
     look = Look(text, "none", (links.PATH,), {None: "red", 1: "green"}, texts=ARRIVES, empty=UNKNOWN)
-    return figure("Telemetry", look, Query(f"min({COLLECTOR} or {BRIDGE})")).sized(3, 7)
+    return figure("Telemetry", look, Query(f"min({COLLECTOR} or {BRIDGE})")).sized(8, 3)
 
 
 def _where_to_look(where: str, of_a_pipeline: Sequence[Link]) -> Panel:
     by = ("alertname", "severity", label(names.PIPELINE), label(names.APPLICATION), *SUBJECTS)
     columns = (
         Column("alertname", "Alert", links=(links.ALERTS,)),
-        Column("severity", "Severity", texts=SEVERITIES, width=80),
         Column("Value", "For", "s", width=95),
         Column(label(names.PIPELINE), "Pipeline", links=of_a_pipeline),
         Column(
@@ -98,6 +97,7 @@ def _where_to_look(where: str, of_a_pipeline: Sequence[Link]) -> Panel:
             "Application",
             links=(links.PERFORMANCE_OF_CELL, links.TRACES_OF_APPLICATION_CELL, links.LOGS_OF_APPLICATION_CELL),
         ),
+        Column("severity", "Severity", texts=SEVERITIES, width=80),
         *(Column(subject, subject.capitalize()) for subject in SUBJECTS),
     )
     text = "What fires, how long, and about what; docs/runbook.md has a section for each alert."
@@ -107,4 +107,4 @@ def _where_to_look(where: str, of_a_pipeline: Sequence[Link]) -> Panel:
         Look(text, "none", (links.ALERTS, links.TROUBLE), empty="No alert fires"),
         columns,
         Query(query),
-    ).sized(15, 7)
+    ).sized(24, 6)

@@ -1,5 +1,6 @@
 """Streaming queries: whether they run, how fast, how far behind, what they remember, and what they leave out."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -21,6 +22,8 @@ CHOSEN: Final = f"{OF_APPLICATION}, {OF_PIPELINE}"
 OF_A_QUERY: Final = (names.PIPELINE, names.APPLICATION)
 """Queries of two applications may have one name."""
 OF_A_TOPIC: Final = (*OF_A_QUERY, names.TOPIC)
+ENDED: Final[tuple[names.StreamState, ...]] = ("stopped", "failed")
+"""The states that a query keeps: it gives no sign of life, and that is no fault."""
 NO_QUERY: Final = "No query ran in this time range, if Telemetry arrives"
 NO_STATE: Final = "No query that ran has a state"
 NO_WATERMARK: Final = "No query that ran has a watermark"
@@ -70,7 +73,7 @@ def _queries() -> Panel:
         "Queries",
         Look(text, "none", (links.ALERTS, links.ALL_TRACES), empty=NO_QUERY),
         columns,
-        Query(_state(ALIVE)),
+        Query(f"{_state(ALIVE)} or {_state(RANGE, ENDED)} > 0"),
         Query(f"1000 * {_last(names.STREAM_STATE_TIME, RANGE)}"),
         Query(f"1000 * {_last(names.STREAM_LAST_BATCH, RANGE)}"),
         Query(_grown(names.STREAM_BATCHES, RANGE)),
@@ -82,11 +85,14 @@ def _queries() -> Panel:
     ).sized(24, 7)
 
 
-def _state(window: str) -> str:
+def _state(window: str, states: Sequence[names.StreamState] = names.STREAM_STATES) -> str:
     """The number of the present state of each query, from 1; the other states are 0."""
-    of_states = [f'{CHOSEN}, {label(names.STREAM_STATE)}="{state}"' for state in names.STREAM_STATES]
-    gauges = [last(names.STREAM_STATE_NOW, window, where) for where in of_states]
-    return largest(" or ".join(f"{place + 1} * {gauge}" for place, gauge in enumerate(gauges)), *OF_A_QUERY)
+    gauges = {
+        state: last(names.STREAM_STATE_NOW, window, f'{CHOSEN}, {label(names.STREAM_STATE)}="{state}"')
+        for state in states
+    }
+    numbered = (f"{names.STREAM_STATES.index(state) + 1} * {gauge}" for state, gauge in gauges.items())
+    return largest(" or ".join(numbered), *OF_A_QUERY)
 
 
 def _states() -> Panel:

@@ -101,7 +101,7 @@ def test_panel_has_title_description_and_unit() -> None:
 
 
 def test_empty_panel_says_what_that_means() -> None:
-    """That nothing happened, or that nothing is known: a tile with a count says the one by 0, and the other in words."""
+    """That nothing happened, or that nothing is known: a count says the one by 0, and the other in words."""
 
     def rule(board: Board) -> Iterator[str]:
         for panel in panels(board):

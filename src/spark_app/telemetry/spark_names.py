@@ -245,7 +245,7 @@ FINDING_NUMBERS: Final = Attribute("spark.finding.numbers", str, "the evidence a
 
 # A task should take seconds, so buckets are finest there: scheduling outweighs shorter tasks, longer ones block cores.
 _TASK_SECONDS: Final = (
-    0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0,
+    0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0,
 )  # fmt: skip
 
 
@@ -282,9 +282,9 @@ TASKS_FAILED_COUNT: Final = Metric(
     "counter",
     "{task}",
     "Task attempts that failed, without those that were killed",
-    (STAGE_GROUP,),
+    (),
 )
-STAGES_FAILED: Final = Metric("spark.stages.failed", "counter", "{stage}", "Stage attempts that failed", (STAGE_GROUP,))
+STAGES_FAILED: Final = Metric("spark.stages.failed", "counter", "{stage}", "Stage attempts that failed", ())
 JOBS_FAILED: Final = Metric("spark.jobs.failed", "counter", "{job}", "Jobs that failed", ())
 EXECUTORS_ADDED: Final = Metric("spark.executors.added", "counter", "{executor}", "Executors that registered", ())
 EXECUTORS_LOST: Final = Metric(

@@ -120,7 +120,7 @@ class MetricsAggregator:
     def _task_end(self, event: TaskEnd) -> None:
         stage = self._stages.get((event.stage, event.stage_attempt), self._unknown)
         if event.is_resubmitted:  # its time and metrics were counted at its first end
-            self._numbers.group(stage.group).count(names.TASKS_FAILED_COUNT, 1)
+            self._numbers.count(names.TASKS_FAILED_COUNT)
             return
         stage.waiting.append(event)
         if len(stage.waiting) >= WAITING:
@@ -133,7 +133,7 @@ class MetricsAggregator:
         span = (ids.span_id, f"{ids.trace_id:032x}") if ids.is_sampled else None
         self._stages[key] = _Stage(group_of(self._app, attempt), span)
         for metric in (names.TASKS_FAILED_COUNT, names.STAGES_FAILED):
-            self._numbers.group(self._stages[key].group).count(metric, 0)
+            self._numbers.count(metric, more=0)
 
     def _stage_completed(self, event: events.StageCompleted) -> None:
         key = (event.info.id, event.info.attempt)
@@ -141,7 +141,7 @@ class MetricsAggregator:
         self._count(stage)
         self._count_python(stage, event.info)
         self._count_skew(stage, self._app.stages.get(key))
-        self._numbers.group(stage.group).count(names.STAGES_FAILED, int(event.info.failure is not None))
+        self._numbers.count(names.STAGES_FAILED, more=int(event.info.failure is not None))
         self._ended.append(key)
         if len(self._ended) > LATE:
             self._forget(self._ended.popleft())
@@ -191,7 +191,7 @@ class MetricsAggregator:
                 group.count(metric, more)
             elif more:
                 self._numbers.count(metric, more=more)
-        group.count(names.TASKS_FAILED_COUNT, sum(task.info.has_failed for task in tasks))
+        self._numbers.count(names.TASKS_FAILED_COUNT, more=sum(task.info.has_failed for task in tasks))
 
     def _count_python(self, stage: _Stage, info: StageInfo) -> None:
         """Adds the time that a stage spent in Python: the growth of Spark's sums since the previous stage."""

@@ -37,7 +37,7 @@ def totals(aggregate: Aggregate) -> dict[str, int]:
     """Sums over all groups, by the metric."""
     found: defaultdict[str, int] = defaultdict(int)
     for (name, *labels), count in aggregate.applications["golden"].counts.items():
-        if name.startswith("spark.task.") and not labels:
+        if name.startswith(("spark.task.", "spark.tasks.", "spark.stages.")) and not labels:
             found[name.removeprefix("spark.task.")] += count
     for group in aggregate.applications["golden"].groups.values():
         for name, histogram in group.histograms.items():

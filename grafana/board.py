@@ -14,6 +14,8 @@ from spark_app.telemetry.prometheus_names import label, series
 
 COLUMNS: Final = 24
 TAG: Final = "spark-app"
+REPORTS: Final = "http://localhost:8088"
+"""Where browsers find reports; whoever moves them changes it on the dashboard."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ class Board:
         builder.annotations([])
         for name, kind in _SOURCES:
             builder.with_variable(_source(name, kind, is_shown=name == "datasource"))
+        builder.with_variable(builders.TextBoxVariable("reports").label("Reports").default_value(REPORTS))
         for choice in self.by:
             builder.with_variable(_variable(choice))
         built = builder.build()

@@ -12,16 +12,17 @@ from spark_app.telemetry.prometheus_names import label
 
 @dataclass(frozen=True)
 class Link:
-    """A title and an address within Grafana; `${...}` is filled in by Grafana."""
+    """A title and an address within Grafana; `${...}` is filled in by Grafana; the dashboard, if it leads to one."""
 
     title: str
     url: str
+    uid: str = ""
 
 
 def board(uid: str, title: str, **variables: str) -> Link:
     """To another dashboard, with the same time range."""
     chosen = "".join(f"&var-{name}={value}" for name, value in variables.items())
-    return Link(title, f"/d/{uid}?${{__url_time_range}}{chosen}")
+    return Link(title, f"/d/{uid}?${{__url_time_range}}{chosen}", uid)
 
 
 def explore(uid: str, title: str, query: dict[str, Any]) -> Link:
@@ -76,7 +77,15 @@ TRACES_OF_APPLICATION: Final = explore(
 TRACES_OF_APPLICATION_CELL: Final = explore(
     "jaeger", "Its traces", {"queryType": "search", "service": "${__value.text}", "limit": 50}
 )
+PERFORMANCE_OF_CELL: Final = board("spark-performance", "This application", application="${__value.text}")
+LOGS_OF_APPLICATION_CELL: Final = logs(
+    "Its log lines", f'resource.attributes.{names.APPLICATION.name}:"${{__value.text}}"'
+)
 RUNS_OF_CELL: Final = board("pipeline-runs", "Runs of this pipeline", pipeline="${__value.text}")
+QUALITY_OF_CELL: Final = board("data-quality", "Quality of this pipeline", pipeline="${__value.text}")
+TRACE_OF_CELL: Final = explore("jaeger", "This trace", {"query": "${__value.text}"})
+LOGS_OF_RUN: Final = logs("Log lines of this run", f'attributes.{names.RUN_ID.name}:"${{__value.text}}"')
+REPORT_OF_RUN: Final = Link("Its report", "${reports}/${__value.text}.html")
 TRACES_OF_CELL: Final = traces("Traces of its runs", operation=names.RUN_SPAN.of("${__value.text}"))
 BATCHES_OF_CELL: Final = traces(
     "Traces of its micro-batches",
@@ -88,10 +97,13 @@ LOGS_OF_CELL: Final = logs("Its log lines", f'attributes.{names.PIPELINE.name}:"
 OVERVIEW: Final = board("platform-overview", "Platform overview")
 RUNS: Final = board("pipeline-runs", "Pipeline runs")
 QUALITY: Final = board("data-quality", "Data quality")
+STREAMING: Final = board("streaming", "Streaming")
+MODELS: Final = board("machine-learning", "Machine learning")
 CLUSTER: Final = board("spark-cluster", "Spark cluster")
 PERFORMANCE: Final = board("spark-performance", "Spark performance")
 PERFORMANCE_OF: Final = board("spark-performance", "This application", application=_of_series(names.APPLICATION))
 PATH: Final = board("telemetry-path", "Telemetry path")
+REPORTS: Final = Link("Reports", "${reports}/")
 ALERTS: Final = Link("Alert rules", "/alerting/list")
 ALL_TRACES: Final = traces("Traces of runs")
 TROUBLE: Final = logs("Warnings and errors", "severity_text:(WARN OR ERROR OR FATAL)")

@@ -9,11 +9,17 @@ from grafana_foundation_sdk.builders import common as parts
 from grafana_foundation_sdk.models import common, dashboard
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
-from grafana.look import Column, Look, fields, links
+from grafana.look import NEUTRAL, OTHERS, Column, Look, fields, links
+from grafana.queries import first_and_others
+from spark_app.telemetry.names import Attribute
 
 METRICS: Final = common.DataSourceRef(type_val="prometheus", uid="${datasource}")
 TRACES: Final = common.DataSourceRef(type_val="jaeger", uid="${traces}")
 LOGS: Final = common.DataSourceRef(type_val="elasticsearch", uid="${logs}")
+VALUES: Final = 6
+"""The most values that can be read in one tile."""
+FIRST: Final = 9
+"""The series of a panel beside which there is room for one of all others: ten can be read in a legend."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +29,21 @@ class Query:
     expression: str
     legend: str = ""
     has_exemplars: bool = False
+
+
+def top(expression: str, shown_as: str, *by: Attribute | str, others: str = "sum", first: int = FIRST) -> list[Query]:
+    """The largest series of an expression over the time range, and one of all others.
+
+    Args:
+        expression: Its series have the labels `by`, and no others.
+        shown_as: The legend of the largest.
+        by: The labels.
+        others: What combines the others: `sum`, or `max` where a sum means nothing.
+        first: How many are largest.
+    """
+    largest, rest = first_and_others(expression, *by, others=others, first=first)
+    name = OTHERS if others == "sum" else f"{OTHERS}, at most"
+    return [Query(largest, shown_as), Query(rest, name)]
 
 
 @dataclass(frozen=True)
@@ -50,17 +71,20 @@ class Panel:
 
 
 def figure(title: str, look: Look, *queries: Query) -> Panel:
-    """One number per series, at the end of the time range."""
+    """One number per series, at the end of the time range; at most `VALUES`, so that each can be read."""
     mode = common.BigValueColorMode.BACKGROUND if look.colors else common.BigValueColorMode.VALUE
     builder = stat.Panel().reduce_options(_latest()).color_mode(mode).graph_mode(common.BigValueGraphMode.NONE)
-    return Panel(_completed(builder.build(), title, look, _targets(queries, is_instant=True)), 4, 4)
+    if any(query.legend for query in queries):
+        builder.text_mode(common.BigValueTextMode.VALUE_AND_NAME)
+    return Panel(_completed(builder.build(), title, replace(look, color=NEUTRAL), queries, is_instant=True), 4, 4)
 
 
 def ranking(title: str, look: Look, *queries: Query) -> Panel:
-    """One bar per series, at the end of the time range."""
+    """One bar per series, from 0 on, below its name, at the end of the time range."""
     builder = bargauge.Panel().reduce_options(_latest()).orientation(common.VizOrientation.HORIZONTAL)
-    builder.display_mode(common.BarGaugeDisplayMode.BASIC)
-    return Panel(_completed(builder.build(), title, look, _targets(queries, is_instant=True)), 12, 8)
+    builder.display_mode(common.BarGaugeDisplayMode.BASIC).name_placement(common.BarGaugeNamePlacement.TOP).min(0)
+    builder.text(parts.VizTextDisplayOptions().title_size(13).value_size(16)).max_viz_height(40)
+    return Panel(_completed(builder.build(), title, replace(look, color=NEUTRAL), queries, is_instant=True), 12, 12)
 
 
 def lines(title: str, look: Look, *queries: Query, is_stacked: bool = False) -> Panel:
@@ -77,33 +101,53 @@ def points(title: str, look: Look, *queries: Query) -> Panel:
 
 def bars(title: str, look: Look, *queries: Query) -> Panel:
     """Stacked counts per interval."""
-    builder = timeseries.Panel().draw_style(common.GraphDrawStyle.BARS).fill_opacity(80).line_width(0)
+    builder = timeseries.Panel().draw_style(common.GraphDrawStyle.BARS).bar_max_width(12).fill_opacity(80).line_width(0)
     return _over_time(builder, title, replace(look, interval=look.interval or "1m"), queries, is_stacked=True)
 
 
 def states(title: str, look: Look, *queries: Query) -> Panel:
     """The state of each series over time."""
     builder = statetimeline.Panel().show_value(common.VisibilityMode.NEVER).merge_values(True)
-    return Panel(_completed(builder.build(), title, look, _targets(queries)), 24, 8)
+    return Panel(_completed(builder.build(), title, look, queries), 24, 8)
 
 
 def rows(title: str, look: Look, columns: Sequence[Column], *queries: Query) -> Panel:
     """A table: one row per combination of labels, one column per query, at the end of the time range."""
-    organize = {
-        "excludeByName": {"Time": True},
-        "indexByName": {column.source: place for place, column in enumerate(columns)},
-        "renameByName": {column.source: column.title for column in columns},
-    }
     builder = table.Panel().with_transformation(dashboard.DataTransformerConfig(id_val="merge", options={}))
-    builder.with_transformation(dashboard.DataTransformerConfig(id_val="organize", options=organize))
-    targets = _targets(queries, is_instant=True, form=PromQueryFormat.TABLE)
-    return Panel(_completed(builder.build(), title, look, targets, columns=columns), 24, 8)
+    builder.with_transformation(_organized(columns))
+    return Panel(_completed(builder.build(), title, look, queries, is_instant=True, columns=columns), 24, 8)
 
 
 def runs(title: str, look: Look, service: str) -> Panel:
     """The latest traces of a service, with links."""
     content = {"refId": "A", "datasource": TRACES, "queryType": "search", "service": service, "limit": 20}
     return Panel(_completed(table.Panel().build(), title, look, [Target(content)], source=TRACES), 24, 8)
+
+
+def documents(title: str, look: Look, columns: Sequence[Column], lucene: str) -> Panel:
+    """A table of the latest documents of a search: one row per log line, one column per field."""
+    metrics = [{"id": "1", "type": "raw_data", "settings": {"size": "50"}}]
+    content = {
+        "refId": "A", "datasource": LOGS, "query": lucene, "timeField": "@timestamp", "bucketAggs": [],
+        "metrics": metrics,
+    }  # fmt: skip
+    # Grafana calls the field of the time one or the other, by what a transformation asks for.
+    shown = {"include": {"names": ["Time", *(column.source for column in columns)]}}
+    builder = table.Panel().with_transformation(
+        dashboard.DataTransformerConfig(id_val="filterFieldsByName", options=shown)
+    )
+    builder.with_transformation(_organized(columns, has_time=True))
+    return Panel(_completed(builder.build(), title, look, [Target(content)], source=LOGS, columns=columns), 24, 9)
+
+
+def _organized(columns: Sequence[Column], *, has_time: bool = False) -> dashboard.DataTransformerConfig:
+    """The columns in their order, with their headings."""
+    options = {
+        "excludeByName": {"Time": not has_time},
+        "indexByName": {column.source: place for place, column in enumerate(columns)},
+        "renameByName": {column.source: column.title for column in columns},
+    }
+    return dashboard.DataTransformerConfig(id_val="organize", options=options)
 
 
 def lines_of_log(title: str, look: Look, lucene: str) -> Panel:
@@ -141,23 +185,24 @@ def _over_time(
 ) -> Panel:
     if is_stacked:
         builder.stacking(parts.StackingConfig().mode(common.StackingMode.NORMAL).group("A"))
-    builder.legend(
+    builder.axis_soft_min(0).legend(
         parts.VizLegendOptions()
         .display_mode(common.LegendDisplayMode.LIST)
         .placement(common.LegendPlacement.BOTTOM)
         .show_legend(True)
     )
     builder.tooltip(parts.VizTooltipOptions().mode(common.TooltipDisplayMode.MULTI).sort(common.SortOrder.DESCENDING))
-    return Panel(_completed(builder.build(), title, look, _targets(queries)), 12, 8)
+    return Panel(_completed(builder.build(), title, look, queries), 12, 9)
 
 
-def _targets(
-    queries: Sequence[Query], *, is_instant: bool = False, form: PromQueryFormat = PromQueryFormat.TIME_SERIES
-) -> list[Any]:
+def _targets(queries: Sequence[Query | Target], *, is_instant: bool, form: PromQueryFormat) -> list[Any]:
     """The queries with the letters A, B and so on."""
-    targets = []
-    for place, query in enumerate(queries):
-        target = prometheus.Dataquery().expr(query.expression).ref_id("ABCDEFGHIJ"[place]).format(form)
+    targets = list[Any]()
+    for letter, query in zip("ABCDEFGHIJKLMN", queries, strict=False):
+        if isinstance(query, Target):
+            targets.append(query)
+            continue
+        target = prometheus.Dataquery().expr(query.expression).ref_id(letter).format(form)
         target = target.datasource(METRICS).exemplar(query.has_exemplars).legend_format(query.legend or "__auto")
         targets.append((target.instant() if is_instant else target.range()).build())
     return targets
@@ -167,16 +212,21 @@ def _completed(
     panel: dashboard.Panel,
     title: str,
     look: Look,
-    targets: list[Any],
+    queries: Sequence[Query | Target],
     *,
+    is_instant: bool = False,
     source: common.DataSourceRef = METRICS,
     columns: Sequence[Column] = (),
 ) -> dashboard.Panel:
-    custom = panel.field_config.defaults.custom if panel.field_config is not None else None
+    built = panel.field_config.defaults if panel.field_config is not None else dashboard.FieldConfig()
     panel.title, panel.description = title, look.text
-    panel.datasource, panel.targets, panel.interval = source, targets, look.interval
-    panel.field_config = fields(look, columns)
-    panel.field_config.defaults.custom = custom
+    panel.datasource, panel.interval = source, look.interval
+    form = PromQueryFormat.TABLE if columns else PromQueryFormat.TIME_SERIES
+    panel.targets = _targets(queries, is_instant=is_instant, form=form)
+    panel.field_config = fields(look, columns, [query.legend for query in queries if isinstance(query, Query)])
+    panel.field_config.defaults.custom = built.custom
+    if built.min_val is not None:
+        panel.field_config.defaults.min_val = built.min_val
     # Tables and lists have no points to click on, so their links are in the header.
     if panel.type_val in {"table", "logs", "alertlist"}:
         panel.field_config.defaults.links = []

@@ -8,6 +8,15 @@ from spark_app.telemetry.prometheus_names import label, series
 
 RANGE: Final = "$__range"
 INTERVAL: Final = "$__interval"
+RATE_INTERVAL: Final = "$__rate_interval"
+
+COLLECTOR: Final = 'up{job="otel-collector"}'
+"""Whether the collector is up, which gets all that runs send."""
+BRIDGE: Final = 'up{job="spark-bridge"}'
+"""Whether the bridge is up, which reads the logs of applications."""
+
+FAILED: Final = f'{label(names.OUTCOME)}!~"succeeded|interrupted"'
+"""Matches the runs that failed: one that somebody stopped did not."""
 
 OF_PIPELINE: Final = f'{label(names.PIPELINE)}=~"$pipeline"'
 """Matches the pipelines that are chosen on the dashboard."""
@@ -64,6 +73,43 @@ def mean(metric: Metric, window: str, *by: Attribute | str, where: str = OF_PIPE
     return f"{total} / ({count} > 0)"
 
 
+def known(expression: str, witness: str = COLLECTOR) -> str:
+    """The same, or 0 where it has no series and who would have told of one is up: nothing happened.
+
+    Without series and without a witness there is no answer: nothing is known.
+    """
+    return f"({expression}) or on () 0 * max({witness} == 1)"
+
+
+def level(selector: str) -> str:
+    """The latest value of a gauge that Prometheus scrapes, in a form that `first_and_others` can rank."""
+    return f"last_over_time({selector}[{RATE_INTERVAL}])"
+
+
+def first_and_others(expression: str, *by: Attribute | str, others: str, first: int) -> tuple[str, str]:
+    """The series that are largest over the whole time range, at each of its moments, and all others as one.
+
+    Without the whole range to go by, each moment would have its own largest ones, and a panel any number of series.
+    """
+    on = f"on ({', '.join(_labels(by))})"
+    whole = _at_the_end(expression)
+    chosen = f"topk({first}, {whole})"
+    # Only a plain topk() is answered in the order of its values, which bars show.
+    largest = chosen if whole == expression else f"{expression} and {on} {chosen}"
+    return largest, f"{others}({expression} unless {on} {chosen})"
+
+
+def _at_the_end(expression: str) -> str:
+    """The expression over the whole time range, at its end: Prometheus evaluates it once.
+
+    Of a gauge it is the highest value: the last one would hide what was over before.
+    """
+    window = next((each for each in (INTERVAL, RATE_INTERVAL) if f"[{each}]" in expression), None)
+    if window is None:
+        return expression
+    return expression.replace("last_over_time(", "max_over_time(").replace(f"[{window}]", f"[{RANGE}] @ end()")
+
+
 def share(used: str, free: str, matchers: str) -> str:
     """The used share of used and free."""
     used, free = used + _where(matchers), free + _where(matchers)
@@ -80,5 +126,8 @@ def _where(matchers: str) -> str:
 
 
 def _by(labels: tuple[Attribute | str, ...]) -> str:
-    named = [each if isinstance(each, str) else label(each) for each in labels]
-    return f" by ({', '.join(named)})" if named else ""
+    return f" by ({', '.join(_labels(labels))})" if labels else ""
+
+
+def _labels(of: tuple[Attribute | str, ...]) -> list[str]:
+    return [each if isinstance(each, str) else label(each) for each in of]

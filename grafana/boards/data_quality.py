@@ -2,9 +2,10 @@
 
 from grafana import links
 from grafana.board import PIPELINES, Board, Row
-from grafana.look import NONE_IS_GOOD, Column, Look
-from grafana.panels import Panel, Query, bars, figure, points, ranking, rows
-from grafana.queries import INTERVAL, RANGE, added, grown, largest, last, legend
+from grafana.look import NONE_IS_GOOD, UNKNOWN, Column, Look
+from grafana.panels import Panel, Query, bars, figure, points, ranking, rows, top
+from grafana.queries import INTERVAL, RANGE, added, grown, known, largest, last, legend
+from grafana.verdict import verdict
 from spark_app.telemetry import names
 from spark_app.telemetry.prometheus_names import label
 
@@ -19,9 +20,10 @@ def board() -> Board:
     return Board(
         "data-quality",
         "pipelines",
-        "Data quality",
+        "Data quality: which expectations do the data violate?",
         "How many rows violate which expectation, and how close that is to the limit.",
         (
+            Row("Is it well, since when, where to look", verdict("data-quality")),
             Row("In the time range", (_breaches(), _violations(), _quarantined(), _worst())),
             Row("Expectations", (_expectations(), _shares(), _violations_over_time())),
             Row("Nulls and unpublished rows", (_nulls(), _set_aside())),
@@ -33,33 +35,27 @@ def board() -> Board:
 
 def _breaches() -> Panel:
     text = "Runs that were rejected because of an expectation; they published nothing. Alert: PipelineQualityBreach."
-    query = added(grown(names.QUALITY_BREACHES, RANGE), names.PIPELINE)
-    return figure("Breaches", Look(text, "none", ONWARD, NONE_IS_GOOD), Query(query, legend(names.PIPELINE))).sized(
-        6, 4
-    )
+    look = Look(text, "locale", (links.RUNS, links.ALL_TRACES), NONE_IS_GOOD, empty=UNKNOWN)
+    return figure("Runs rejected", look, Query(known(added(grown(names.QUALITY_BREACHES, RANGE))))).sized(6, 4)
 
 
 def _violations() -> Panel:
     text = "Violations: a row counts once for each expectation that it violates."
-    query = added(grown(names.QUALITY_VIOLATIONS, RANGE), names.PIPELINE)
-    return figure("Violations", Look(text, "locale", ONWARD), Query(query, legend(names.PIPELINE))).sized(6, 4)
+    look = Look(text, "locale", (links.RUNS, links.TROUBLE), empty=UNKNOWN)
+    return figure("Violations", look, Query(known(added(grown(names.QUALITY_VIOLATIONS, RANGE))))).sized(6, 4)
 
 
 def _quarantined() -> Panel:
     text = "Share of the rows read that were quarantined as invalid; `spark-app show quarantine` shows them."
-    kept_apart = added(grown(names.QUARANTINED, RANGE), names.PIPELINE)
-    read = added(grown(names.READ, RANGE), names.PIPELINE)
-    return figure(
-        "Quarantined", Look(text, "percentunit", ONWARD), Query(f"{kept_apart} / ({read} > 0)", legend(names.PIPELINE))
-    ).sized(6, 4)
+    kept_apart, read = (added(grown(metric, RANGE)) for metric in (names.QUARANTINED, names.READ))
+    look = Look(text, "percentunit", (links.RUNS, links.TROUBLE))
+    return figure("Rows quarantined", look, Query(f"{kept_apart} / ({read} > 0)")).sized(6, 4)
 
 
 def _worst() -> Panel:
     text = "The expectation that came closest to its limit in its last run. Above 100 % the run is rejected."
-    query = largest(_used(), names.PIPELINE)
-    return figure(
-        "Closest to a limit", Look(text, "percentunit", ONWARD, NEAR_ITS_LIMIT), Query(query, legend(names.PIPELINE))
-    ).sized(6, 4)
+    look = Look(text, "percentunit", ONWARD, NEAR_ITS_LIMIT, empty="No expectation with a limit was checked")
+    return figure("Closest to its limit", look, Query(f"topk(1, {_used()})", EXPECTATION_LEGEND)).sized(6, 4)
 
 
 def _used() -> str:
@@ -79,14 +75,14 @@ def _expectations() -> Panel:
         Column("Value #C", "Limit used", "percentunit", colors=NEAR_ITS_LIMIT),
         Column("Value #D", "Rows checked", "locale"),
         Column("Value #E", "Violations", "locale"),
-        Column("Value #F", "Breaches", colors=NONE_IS_GOOD),
+        Column("Value #F", "Runs rejected", colors=NONE_IS_GOOD),
     )
     text = "Each expectation with the result of its last run; counts are for the time range. Limits are in config/etl/."
     return rows(
         "Expectations",
         Look(text, "none", (links.RUNS, links.ALL_TRACES)),
         columns,
-        Query(largest(last(names.QUALITY_VIOLATION), *BY_EXPECTATION)),
+        Query(f"sort_desc({largest(last(names.QUALITY_VIOLATION), *BY_EXPECTATION)})"),
         Query(largest(last(names.QUALITY_THRESHOLD), *BY_EXPECTATION)),
         Query(_used()),
         Query(added(grown(names.QUALITY_CHECKED, RANGE), *BY_EXPECTATION)),
@@ -96,33 +92,34 @@ def _expectations() -> Panel:
 
 
 def _shares() -> Panel:
-    text = "Share of the checked rows that violate an expectation: one point per run."
+    text = "Share of the checked rows that violate an expectation: one point per run, for those with the most."
     query = largest(last(names.QUALITY_VIOLATION, INTERVAL), *BY_EXPECTATION)
-    return points(
-        "Share of violating rows", Look(text, "percentunit", ONWARD, interval="1m"), Query(query, EXPECTATION_LEGEND)
-    )
+    look = Look(text, "percentunit", ONWARD, interval="1m")
+    shown = top(query, EXPECTATION_LEGEND, *BY_EXPECTATION, others="max")
+    return points("Share of violating rows", look, *shown)
 
 
 def _violations_over_time() -> Panel:
     text = "Rows that violate each expectation. A new expectation among the bars usually means a change at the source."
     query = added(grown(names.QUALITY_VIOLATIONS, INTERVAL), *BY_EXPECTATION)
-    return bars("Violations by expectation", Look(text, "locale", ONWARD), Query(query, EXPECTATION_LEGEND))
+    return bars(
+        "Violations by expectation", Look(text, "locale", ONWARD), *top(query, EXPECTATION_LEGEND, *BY_EXPECTATION)
+    )
 
 
 def _nulls() -> Panel:
-    text = "Nulls in the 20 columns with the most. Nulls may be allowed; check a sudden increase."
-    query = f"topk(20, {added(grown(names.QUALITY_NULLS, RANGE), names.PIPELINE, names.TABLE, names.COLUMN)})"
-    return ranking(
-        "Nulls by column", Look(text, "locale", ONWARD), Query(query, legend(names.TABLE, names.COLUMN))
-    ).sized(12, 10)
+    text = "Nulls in the columns with the most. Nulls may be allowed; check a sudden increase."
+    by = (names.PIPELINE, names.TABLE, names.COLUMN)
+    shown = top(f"{added(grown(names.QUALITY_NULLS, RANGE), *by)} > 0", legend(names.TABLE, names.COLUMN), *by)
+    return ranking("Nulls by column", Look(text, "locale", ONWARD), *shown)
 
 
 def _set_aside() -> Panel:
     text = "Rows quarantined as invalid, older versions of a key, and unaccounted rows, which are a bug."
     return bars(
         "Rows not published",
-        Look(text, "locale", ONWARD),
-        Query(added(grown(names.QUARANTINED, INTERVAL), names.PIPELINE), f"{legend(names.PIPELINE)} quarantined"),
-        Query(added(grown(names.DUPLICATE, INTERVAL), names.PIPELINE), f"{legend(names.PIPELINE)} duplicate"),
-        Query(added(grown(names.UNACCOUNTED, INTERVAL), names.PIPELINE), f"{legend(names.PIPELINE)} unaccounted"),
-    ).sized(12, 10)
+        Look(text, "locale", (links.RUNS, links.TROUBLE)),
+        Query(added(grown(names.QUARANTINED, INTERVAL)), "quarantined"),
+        Query(added(grown(names.DUPLICATE, INTERVAL)), "duplicate"),
+        Query(added(grown(names.UNACCOUNTED, INTERVAL)), "unaccounted"),
+    ).sized(12, 12)

@@ -2,13 +2,13 @@
 
 from grafana import links
 from grafana.board import Board, Row
-from grafana.look import FULL_IS_BAD, NONE_IS_GOOD, ONE_IS_GOOD, OUTCOMES, UP, Column, Look
-from grafana.panels import Panel, Query, alerts, bars, figure, lines, lines_of_log, rows, states
-from grafana.queries import INTERVAL, RANGE, added, grown, largest, last, legend, mean, share
+from grafana.look import NONE_IS_GOOD, ONE_IS_GOOD, UNKNOWN, UP, Column, Look
+from grafana.panels import Panel, Query, alerts, bars, figure, lines, lines_of_log, rows, states, top
+from grafana.queries import FAILED, INTERVAL, RANGE, added, grown, known, largest, last, legend, level, mean, share
+from grafana.verdict import FIRING, WELL, how_many, of_board, verdict_of_all
 from spark_app.telemetry import names
 
 ANY = ""
-FAILED = 'pipeline_run_outcome!="succeeded"'
 TROUBLE = "severity_text:(WARN OR ERROR OR FATAL)"
 
 
@@ -17,63 +17,88 @@ def board() -> Board:
     return Board(
         "platform-overview",
         "platform",
-        "Platform overview",
-        "Whether anything is wrong, and where. Each panel links to the dashboard with the details.",
+        "Platform overview: is anything wrong, and where?",
+        "Whether anything is wrong, since when, and where. Each panel links to the dashboard with the details.",
         (
-            Row("Now", _now()),
-            Row("What is wrong", (_alerts(), _targets())),
+            Row("Is it well, since when, where to look", verdict_of_all()),
+            Row("Parts of the platform", _areas()),
             Row("Pipelines", (_pipelines(), _outcomes(), _rows())),
+            Row("What is there, and in use", (*(each.sized(6, 4) for each in _in_use()), _targets(), _alerts())),
             Row("Kafka", _kafka()),
             Row("Logs", (_logs(),)),
         ),
     )
 
 
-def _now() -> tuple[Panel, ...]:
+def _areas() -> tuple[Panel, ...]:
+    """One tile for each of the other dashboards, which it leads to."""
+    areas = (
+        ("Pipeline runs", links.RUNS),
+        ("Data quality", links.QUALITY),
+        ("Streaming", links.STREAMING),
+        ("Models", links.MODELS),
+        ("Spark cluster", links.CLUSTER),
+        ("Applications", links.PERFORMANCE),
+        ("Telemetry path", links.PATH),
+    )
+    return (*(_area(title, onward) for title, onward in areas), _failed())
+
+
+def _area(title: str, onward: links.Link) -> Panel:
+    text = "Alerts of this part that fire and that somebody must act on. A click leads to its dashboard."
+    return figure(
+        title,
+        Look(text, FIRING, (onward,), NONE_IS_GOOD, texts=WELL, empty=UNKNOWN),
+        Query(how_many(of_board(onward.uid))),
+    ).sized(3, 4)
+
+
+def _failed() -> Panel:
+    text = "Runs in the time range that failed, were rejected or killed; what somebody stopped is no failure."
+    look = Look(text, "locale", (links.RUNS, links.ALL_TRACES), NONE_IS_GOOD, empty=UNKNOWN)
+    return figure("Runs failed", look, Query(known(added(grown(names.RUNS, RANGE, FAILED))))).sized(3, 4)
+
+
+def _in_use() -> tuple[Panel, ...]:
     return (
         figure(
-            "Alerts firing",
-            Look("Alerts that fire and are not silenced.", "none", (links.ALERTS,), NONE_IS_GOOD),
-            Query(
-                'sum(alertmanager_alerts{job="alertmanager", state="active"})'
-                ' - count(ALERTS{alertname="Watchdog", alertstate="firing"})'
-            ),
-        ),
-        figure(
-            "Targets down",
-            Look(
-                "Targets that Prometheus cannot scrape. None is down between jobs.",
-                "none",
-                (links.PATH,),
-                NONE_IS_GOOD,
-            ),
-            Query("count(up) - sum(up)"),
-        ),
-        figure(
-            "Runs not succeeded",
-            Look("Runs in the time range that did not succeed.", "none", (links.RUNS, links.ALL_TRACES), NONE_IS_GOOD),
-            Query(added(grown(names.RUNS, RANGE, FAILED))),
-        ),
-        figure(
             "Workers alive",
-            Look("Workers that the Spark master considers alive.", "none", (links.CLUSTER, links.DAEMONS), ONE_IS_GOOD),
+            Look(
+                "Workers that the Spark master considers alive.",
+                "none",
+                (links.CLUSTER, links.DAEMONS),
+                ONE_IS_GOOD,
+                empty=UNKNOWN,
+            ),
             Query('sum(metrics_master_aliveWorkers_Number{job="spark-master"})'),
         ),
         figure(
             "Cores in use",
             Look(
-                "Share of the workers' cores that applications use.",
+                "Share of the workers' cores that applications use. All is no fault, unless an application waits.",
                 "percentunit",
                 (links.CLUSTER,),
-                FULL_IS_BAD,
                 maximum=1,
+                empty=UNKNOWN,
             ),
             Query(share("metrics_worker_coresUsed_Number", "metrics_worker_coresFree_Number", 'job="spark-worker"')),
         ),
         figure(
             "Kafka brokers",
-            Look("Kafka brokers that answer the collector.", "none", (links.PATH,), ONE_IS_GOOD),
-            Query("max(kafka_brokers)"),
+            Look(
+                "Kafka brokers that answer the collector.",
+                "none",
+                (links.PATH,),
+                ONE_IS_GOOD,
+                empty="No broker answered within a day",
+            ),
+            # The collector sends nothing of a broker that is down, and Prometheus shows the last sample for 5 minutes.
+            Query("max(last_over_time(kafka_brokers[1m])) or on () 0 * max(last_over_time(kafka_brokers[1d]))"),
+        ),
+        figure(
+            "Targets down",
+            Look("Targets that Prometheus cannot scrape.", "none", (links.PATH,), NONE_IS_GOOD, empty=UNKNOWN),
+            Query("count(up) - sum(up)"),
         ),
     )
 
@@ -92,10 +117,12 @@ def _targets() -> Panel:
 def _pipelines() -> Panel:
     by = names.PIPELINE
     columns = (
-        Column("pipeline_name", "Pipeline", links=(links.RUNS_OF_CELL, links.TRACES_OF_CELL, links.LOGS_OF_CELL)),
+        Column(
+            "pipeline_name", "Pipeline", width=260, links=(links.RUNS_OF_CELL, links.TRACES_OF_CELL, links.LOGS_OF_CELL)
+        ),
         Column("Value #A", "Last success", "dateTimeFromNow"),
         Column("Value #B", "Runs"),
-        Column("Value #C", "Not succeeded", colors=NONE_IS_GOOD),
+        Column("Value #C", "Failed", colors=NONE_IS_GOOD),
         Column("Value #D", "Mean duration", "s"),
         Column("Value #E", "Rows read", "locale"),
         Column("Value #F", "Rows quarantined", "locale"),
@@ -116,7 +143,7 @@ def _pipelines() -> Panel:
 
 def _outcomes() -> Panel:
     text = "Finished runs by outcome. `rejected` means that the data violate an expectation and nothing was published."
-    look = Look(text, "none", (links.RUNS, links.ALL_TRACES), series=OUTCOMES)
+    look = Look(text, "none", (links.RUNS, links.ALL_TRACES), series=names.OUTCOMES)
     return bars(
         "Runs by outcome", look, Query(added(grown(names.RUNS, INTERVAL, ANY), names.OUTCOME), legend(names.OUTCOME))
     )
@@ -126,27 +153,33 @@ def _rows() -> Panel:
     text = "Rows that pipelines read. Check a day that is much smaller or larger than its neighbours."
     look = Look(text, "locale", (links.RUNS_OF, links.QUALITY_OF))
     return bars(
-        "Rows read", look, Query(added(grown(names.READ, INTERVAL, ANY), names.PIPELINE), legend(names.PIPELINE))
+        "Rows read",
+        look,
+        *top(added(grown(names.READ, INTERVAL, ANY), names.PIPELINE), legend(names.PIPELINE), names.PIPELINE),
     )
 
 
 def _kafka() -> tuple[Panel, ...]:
-    newest, oldest = (f"sum by (topic) (kafka_partition_{end}_offset_ratio)" for end in ("current", "oldest"))
+    newest, oldest, replicas_of, in_sync = (
+        f"sum by (topic) ({level(f'kafka_partition_{of}')})"
+        for of in ("current_offset_ratio", "oldest_offset_ratio", "replicas", "replicas_in_sync")
+    )
     kept = "Messages that each topic holds: newest minus oldest offset, summed over its partitions."
     replicas = (
-        "Replicas of partitions that are in sync with their leader. Fewer than all means that a broker is in trouble."
+        "Replicas of partitions that are missing from those in sync with their leader. More than 0 means that a broker "
+        "is in trouble."
     )
+    onward = (links.PATH, links.TROUBLE)
     return (
         lines(
             "Messages kept by Kafka",
-            Look(kept, "locale", (links.PATH, links.TROUBLE)),
-            Query(f"{newest} - {oldest}", "{{topic}}"),
+            Look(kept, "locale", onward, empty=UNKNOWN),
+            *top(f"({newest} - {oldest})", "{{topic}}", "topic"),
         ),
         lines(
-            "Replicas in sync",
-            Look(replicas, "none", (links.PATH, links.TROUBLE)),
-            Query("sum by (topic) (kafka_partition_replicas_in_sync)", "{{topic}} in sync"),
-            Query("sum by (topic) (kafka_partition_replicas)", "{{topic}} in all"),
+            "Replicas out of sync",
+            Look(replicas, "locale", onward, empty=UNKNOWN),
+            *top(f"({replicas_of} - {in_sync})", "{{topic}}", "topic"),
         ),
     )
 

@@ -133,7 +133,7 @@ def parsed(expression: str) -> Any:
     Raises:
         ValueError: It is no valid PromQL.
     """
-    return promql_parser.parse(expression.replace("] anchored)", "])"))
+    return promql_parser.parse(expression.replace(" anchored)", ")"))
 
 
 def selectors(expression: Any) -> Iterator[Any]:

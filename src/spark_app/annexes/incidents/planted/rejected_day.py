@@ -33,7 +33,7 @@ INCIDENT: Final = Incident(
     alert=Alert(ALERT, OF_ENVIRONMENT),
     panel=Panel(
         "data-quality",
-        "Breaches",
+        "Runs rejected",
         f"sum by (pipeline_name) (pipeline_quality_breaches_total{{{OF_ENVIRONMENT}}}) > 0",
     ),
     cause=Cause(EXPECTATION, f'ALERTS{{alertname="{ALERT}", pipeline_expectation="{EXPECTATION}", {OF_ENVIRONMENT}}}'),

@@ -12,7 +12,7 @@ INCIDENT: Final = Incident(
     alert=Alert("SparkStreamBehind", OF_APPLICATION),
     panel=Panel(
         "streaming",
-        "Duration of batches",
+        "Batches by their trigger",
         f"increase(stream_batch_duration_seconds_sum{{{OF_APPLICATION}}}[1m])"
         f" / increase(stream_batch_duration_seconds_count{{{OF_APPLICATION}}}[1m])"
         f" > on () group_left () max(last_over_time(stream_trigger_interval_seconds{{{OF_APPLICATION}}}[1m]))",

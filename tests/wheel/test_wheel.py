@@ -19,7 +19,8 @@ OLDER_SPARK: Final = "pyspark==3.5.9"
 OF_SHOP: Final = ("config/etl/", "config/ml/", "config/streaming/")
 STACK: Final = (
     ".dockerignore", ".env", "Dockerfile", "charts", ":(glob)compose/*.yml", ":(glob)docker-compose*.yml",
-    "docs/runbook.md", "grafana/dashboards", "grafana/provisioning", "prometheus/prometheus.yml", "prometheus/rules",
+    "docs/accuracy.md", "docs/diagnoses.md", "docs/incidents.md", "docs/runbook.md", "grafana/dashboards",
+    "grafana/provisioning", "prometheus/prometheus.yml", "prometheus/rules",
     "prometheus/scrape", "prometheus/tls", "requirements-image.txt", "scripts/kubernetes-entrypoint.sh",
     "scripts/preflight.py",
     ":(glob)scripts/run_*.sh", ":(glob)scripts/start*",

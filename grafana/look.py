@@ -20,7 +20,6 @@ OTHERS: Final = "others"
 """The series of all that are not among the first."""
 NONE_IS_GOOD: Final[Colors] = {None: "green", 1: "red"}
 ONE_IS_GOOD: Final[Colors] = {None: "red", 1: "green"}
-FULL_IS_BAD: Final[Colors] = {None: "green", 0.7: "yellow", 0.9: "red"}
 UP: Final[Texts] = {"0": ("down", "red"), "1": ("up", "green")}
 OUTCOMES: Final[Mapping[str, str]] = dict(
     zip(names.OUTCOMES, ("green", "orange", "red", "purple", "yellow", "dark-red"), strict=True)
@@ -32,9 +31,23 @@ MEANINGS: Final[Mapping[str, str]] = {**OUTCOMES} | {
         (NEUTRAL, ("read", "arrived", "tasks", "registered", "info", "behind", "free", "events", "tracked")),
         ("purple", ("written", "flagged")),
         ("green", ("accepted", "sent", "processed", "in sync")),
-        ("yellow", ("duplicate", "added")),
-        ("orange", ("quarantined", "waiting", "warning", "stale history")),
-        ("red", ("refused", "lost", "errors", "failed", "unaccounted", "unreadable lines", "dropped by a bug")),
+        ("yellow", ("duplicate", "added", "unknown fields")),
+        ("orange", ("quarantined", "late", "waiting", "warning", "stale history")),
+        (
+            "red",
+            (
+                "dead letters",
+                "deleted",
+                "restarts",
+                "refused",
+                "lost",
+                "errors",
+                "failed",
+                "unaccounted",
+                "unreadable lines",
+                "dropped by a bug",
+            ),
+        ),
     )
     for name in series
 }
@@ -114,7 +127,8 @@ def fields(look: Look, columns: Sequence[Column], legends: Sequence[str]) -> das
         thresholds=_thresholds(look.colors),
         color=_color(look),
     )
-    named = [name for name in dict.fromkeys((*look.series, *legends)) if name in MEANINGS]
+    by_value = look.colors or look.texts
+    named = [name for name in dict.fromkeys((*look.series, *legends)) if name in MEANINGS and not by_value]
     overrides = [_override(name, {"color": _fixed(MEANINGS[name])}) for name in named]
     overrides += [_override(column.title, _of_column(column)) for column in columns]
     return dashboard.FieldConfigSource(defaults=defaults, overrides=overrides)

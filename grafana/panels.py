@@ -81,6 +81,7 @@ def ranking(title: str, look: Look, *queries: Query) -> Panel:
     """One bar per series, from 0 on, below its name, at the end of the time range."""
     builder = bargauge.Panel().reduce_options(_latest()).orientation(common.VizOrientation.HORIZONTAL)
     builder.display_mode(common.BarGaugeDisplayMode.BASIC).name_placement(common.BarGaugeNamePlacement.TOP).min(0)
+    builder.text(parts.VizTextDisplayOptions().title_size(13).value_size(16)).max_viz_height(40)
     return Panel(_completed(builder.build(), title, replace(look, color=NEUTRAL), queries, is_instant=True), 12, 12)
 
 

@@ -1,5 +1,6 @@
 """The first row of a dashboard: whether all is well, since when, and where to look, by the alerts of its rules."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,23 +21,24 @@ ARRIVES: Final = {"0": ("does not arrive", "red"), "1": ("arrives", "green")}
 YES: Final = {"0": ("yes", "green")}
 WELL: Final = {"0": ("well", "green")}
 SEVERITIES: Final = {"critical": ("critical", "red"), "warning": ("warning", "orange"), "info": ("info", "blue")}
+OF_A_PIPELINE: Final = (links.RUNS_OF_CELL, links.TRACES_OF_CELL, links.LOGS_OF_CELL)
 SUBJECTS: Final = ("instance", "target", "exporter", "job")
 """What an alert is about that is about no pipeline and no application."""
 
 
-def verdict(uid: str, *, tells: str = f"{COLLECTOR} or {BRIDGE}") -> tuple[Panel, ...]:
+def verdict(uid: str, *, onward: Sequence[Link] = OF_A_PIPELINE) -> tuple[Panel, ...]:
     """The first row of a dashboard.
 
     Args:
         uid: The dashboard: its alerts are those whose `dashboard_url` leads to it.
-        tells: Who must be up for the dashboard to know anything.
+        onward: Where the name of a pipeline leads to.
     """
-    return _row(of_board(uid), tells)
+    return _row(of_board(uid), onward)
 
 
 def verdict_of_all() -> tuple[Panel, ...]:
     """The first row of the overview."""
-    return _row('alertname!="Watchdog"', f"{COLLECTOR} or {BRIDGE}")
+    return _row('alertname!="Watchdog"', OF_A_PIPELINE)
 
 
 def of_board(uid: str) -> str:
@@ -59,14 +61,14 @@ def _rules() -> list[dict[str, Any]]:
     return [rule for each in documents for group in each["groups"] for rule in group["rules"] if "alert" in rule]
 
 
-def _row(where: str, tells: str) -> tuple[Panel, ...]:
-    return _is_well(where), _since(where), _telemetry(tells), _where_to_look(where)
+def _row(where: str, onward: Sequence[Link]) -> tuple[Panel, ...]:
+    return _is_well(where), _since(where), _telemetry(), _where_to_look(where, onward)
 
 
 def _is_well(where: str) -> Panel:
     text = "Whether an alert of this dashboard fires that somebody must act on, and how many do."
     look = Look(text, FIRING, (links.ALERTS,), NONE_IS_GOOD, texts=YES, empty=UNKNOWN)
-    return figure("Is it well?", look, Query(known(f"count({firing(where)})", PROMETHEUS))).sized(3, 7)
+    return figure("Is it well?", look, Query(known(f"count({firing(where)})", PROMETHEUS))).sized(8, 3)
 
 
 def _since(where: str) -> Panel:
@@ -74,31 +76,35 @@ def _since(where: str) -> Panel:
     began = f"ALERTS_FOR_STATE{{{where}}}"
     now = f"min({began} and ignoring (alertstate) {firing(where)})"
     before = f"max(last_over_time({began}[{RANGE}]) and ignoring (alertstate) last_over_time({firing(where)}[{RANGE}]))"
-    look = Look(text, "s", (links.ALERTS,), empty="No alert in this time range")
-    return figure("Since when?", look, Query(f"time() - ({now} or {before})")).sized(3, 7)
+    look = Look(text, "dateTimeFromNow", (links.ALERTS,), empty="No alert in this time range")
+    return figure("Alert began", look, Query(f"1000 * ({now} or {before})")).sized(8, 3)
 
 
-def _telemetry(tells: str) -> Panel:
+def _telemetry() -> Panel:
     text = "While telemetry does not arrive, an empty panel below says nothing: what it shows is not known."
     look = Look(text, "none", (links.PATH,), {None: "red", 1: "green"}, texts=ARRIVES, empty=UNKNOWN)
-    return figure("Telemetry", look, Query(f"min({tells})")).sized(3, 7)
+    return figure("Telemetry", look, Query(f"min({COLLECTOR} or {BRIDGE})")).sized(8, 3)
 
 
-def _where_to_look(where: str) -> Panel:
+def _where_to_look(where: str, of_a_pipeline: Sequence[Link]) -> Panel:
     by = ("alertname", "severity", label(names.PIPELINE), label(names.APPLICATION), *SUBJECTS)
     columns = (
         Column("alertname", "Alert", links=(links.ALERTS,)),
-        Column("severity", "Severity", texts=SEVERITIES, width=80),
         Column("Value", "For", "s", width=95),
-        Column(label(names.PIPELINE), "Pipeline", links=(links.RUNS_OF_CELL, links.TRACES_OF_CELL, links.LOGS_OF_CELL)),
+        Column(label(names.PIPELINE), "Pipeline", links=of_a_pipeline),
         Column(
             label(names.APPLICATION),
             "Application",
             links=(links.PERFORMANCE_OF_CELL, links.TRACES_OF_APPLICATION_CELL, links.LOGS_OF_APPLICATION_CELL),
         ),
+        Column("severity", "Severity", texts=SEVERITIES, width=80),
         *(Column(subject, subject.capitalize()) for subject in SUBJECTS),
     )
     text = "What fires, how long, and about what; docs/runbook.md has a section for each alert."
     query = f"sort_desc(max by ({', '.join(by)}) (time() - ALERTS_FOR_STATE and ignoring (alertstate) {firing(where)}))"
-    onward: tuple[Link, ...] = (links.ALERTS, links.TROUBLE)
-    return rows("Where to look", Look(text, "none", onward, empty="No alert fires"), columns, Query(query)).sized(15, 7)
+    return rows(
+        "Where to look",
+        Look(text, "none", (links.ALERTS, links.TROUBLE), empty="No alert fires"),
+        columns,
+        Query(query),
+    ).sized(24, 6)

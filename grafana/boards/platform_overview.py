@@ -21,7 +21,7 @@ def board() -> Board:
         "Whether anything is wrong, since when, and where. Each panel links to the dashboard with the details.",
         (
             Row("Is it well, since when, where to look", verdict_of_all()),
-            Row("Parts of the platform: a click leads to the dashboard of each", _areas()),
+            Row("Parts of the platform", _areas()),
             Row("Pipelines", (_pipelines(), _outcomes(), _rows())),
             Row("What is there, and in use", (*(each.sized(6, 4) for each in _in_use()), _targets(), _alerts())),
             Row("Kafka", _kafka()),
@@ -110,7 +110,9 @@ def _targets() -> Panel:
 def _pipelines() -> Panel:
     by = names.PIPELINE
     columns = (
-        Column("pipeline_name", "Pipeline", links=(links.RUNS_OF_CELL, links.TRACES_OF_CELL, links.LOGS_OF_CELL)),
+        Column(
+            "pipeline_name", "Pipeline", width=260, links=(links.RUNS_OF_CELL, links.TRACES_OF_CELL, links.LOGS_OF_CELL)
+        ),
         Column("Value #A", "Last success", "dateTimeFromNow"),
         Column("Value #B", "Runs"),
         Column("Value #C", "Failed", colors=NONE_IS_GOOD),

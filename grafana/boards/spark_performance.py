@@ -3,18 +3,21 @@
 A stage group is named after its call site or step; ids of applications, stages and tasks are in the traces.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from grafana import links
 from grafana.board import APPLICATIONS, NAMESPACES, Board, Row
-from grafana.look import NONE_IS_GOOD, Column, Look
-from grafana.panels import Panel, Query, bars, figure, lines, points, ranking, rows
-from grafana.queries import INTERVAL, OF_APPLICATION, RANGE, added, grown, largest, last, legend
+from grafana.look import NONE_IS_GOOD, UNKNOWN, Column, Look
+from grafana.panels import Panel, Query, bars, figure, lines, points, ranking, rows, top
+from grafana.queries import BRIDGE, INTERVAL, OF_APPLICATION, RANGE, added, grown, known, largest, last, legend
+from grafana.verdict import verdict
 from spark_app.telemetry import names, spark_names
 from spark_app.telemetry.names import Metric
 from spark_app.telemetry.prometheus_names import label
 
 ONWARD: Final = (links.TRACES_OF_APPLICATION, links.CLUSTER)
+NO_TASKS: Final = "No task ended in this time range, if Telemetry arrives"
 GROUP: Final = (names.APPLICATION, spark_names.STAGE_GROUP)
 
 
@@ -23,13 +26,14 @@ def board() -> Board:
     return Board(
         "spark-performance",
         "spark",
-        "Spark performance",
+        "Spark performance: where do applications lose time?",
         "Where applications spend their time, by stage group, and the findings of the diagnoses.",
         (
-            Row("Findings", (_found(), _failed(), _lost(), _findings(), _table())),
-            Row("Where the time goes", (_groups(), _python(), _slowest(), _durations(), _shares())),
-            Row("Cores", (_tasks(), _executors(), _delay(), _skew())),
-            Row("Bytes", (_moved(), _shuffle(), _spill(), _caches())),
+            Row("Is it well, since when, where to look", verdict("spark-performance")),
+            Row("Findings and failures", (_found(), _failed(), _lost(), _table(), _applications())),
+            Row("Where the time goes", (_groups(), _skew(), _slowest(), _python())),
+            Row("Over time", (_findings(), _durations(), _tasks(), _executors(), _delay(), _caches())),
+            Row("Bytes", (_spill(), _moved().sized(12, 12), _shuffle())),
         ),
         by=(NAMESPACES, APPLICATIONS),
         since="now-24h",
@@ -43,7 +47,8 @@ def _grown(metric: Metric, window: str, *by: names.Attribute, part: str = "") ->
 def _found() -> Panel:
     text = "Findings of the diagnoses within the time range, by severity."
     query = Query(_grown(spark_names.FINDINGS, RANGE, spark_names.SEVERITY), legend(spark_names.SEVERITY))
-    return figure("Findings", Look(text, "none", ONWARD, series=("warning", "info")), query).sized(8, 4)
+    look = Look(text, "locale", ONWARD, series=("warning", "info"), empty="No finding, if Telemetry arrives")
+    return figure("Findings", look, query).sized(8, 4)
 
 
 def _failed() -> Panel:
@@ -53,14 +58,14 @@ def _failed() -> Panel:
         (spark_names.STAGES_FAILED, "stages"),
         (spark_names.JOBS_FAILED, "jobs"),
     )
-    queries = [Query(_grown(metric, RANGE), what) for metric, what in kinds]
-    return figure("Failed", Look(text, "none", ONWARD, NONE_IS_GOOD), *queries).sized(8, 4)
+    queries = [Query(known(_grown(metric, RANGE), BRIDGE), what) for metric, what in kinds]
+    return figure("Failed", Look(text, "locale", ONWARD, NONE_IS_GOOD, empty=UNKNOWN), *queries).sized(8, 4)
 
 
 def _lost() -> Panel:
-    text = "Executors lost unexpectedly within the time range, by reason. Alert: SparkExecutorsLost."
-    query = Query(_grown(spark_names.EXECUTORS_LOST, RANGE, spark_names.LOSS), legend(spark_names.LOSS))
-    return figure("Executors lost", Look(text, "none", ONWARD, NONE_IS_GOOD), query).sized(8, 4)
+    text = "Executors lost unexpectedly within the time range. Alert: SparkExecutorsLost."
+    look = Look(text, "locale", ONWARD, NONE_IS_GOOD, empty=UNKNOWN)
+    return figure("Executors lost", look, Query(known(_grown(spark_names.EXECUTORS_LOST, RANGE), BRIDGE))).sized(8, 4)
 
 
 def _findings() -> Panel:
@@ -68,107 +73,133 @@ def _findings() -> Panel:
         "Findings by rule; docs/diagnoses.md explains each. Alerts: SparkPartitionSkew, SparkSpill, SparkSmallFiles, "
         "SparkStreamBehind."
     )
-    by = (names.APPLICATION, spark_names.RULE)
-    return bars(
-        "Findings by rule", Look(text, "none", ONWARD), Query(_grown(spark_names.FINDINGS, INTERVAL, *by), legend(*by))
-    )
+    by = spark_names.RULE
+    shown = top(_grown(spark_names.FINDINGS, INTERVAL, by), legend(by), by)
+    return bars("Findings by rule", Look(text, "locale", ONWARD), *shown)
 
 
 def _table() -> Panel:
     text = "Findings within the time range. The report of a run has the numbers and what to change."
     columns = (
-        Column(label(names.APPLICATION), "Application", links=(links.TRACES_OF_APPLICATION_CELL,)),
+        _application(),
         Column(label(spark_names.RULE), "Rule"),
         Column(
             label(spark_names.SEVERITY), "Severity", texts={"warning": ("warning", "orange"), "info": ("info", "blue")}
         ),
-        Column("Value", "Findings"),
+        Column("Value", "Findings", "locale", width=90),
     )
-    look = Look(text, "none", (links.ALERTS,))
+    look = Look(text, "none", (links.ALERTS, links.REPORTS), empty="No finding, if Telemetry arrives")
     counts = _grown(spark_names.FINDINGS, RANGE, names.APPLICATION, spark_names.RULE, spark_names.SEVERITY)
-    return rows("Findings by application", look, columns, Query(f"{counts} > 0")).sized(12, 8)
+    return rows("Findings by application", look, columns, Query(f"sort_desc({counts} > 0)")).sized(12, 9)
+
+
+def _application() -> Column:
+    onward = (
+        links.PERFORMANCE_OF_CELL,
+        links.TRACES_OF_APPLICATION_CELL,
+        links.LOGS_OF_APPLICATION_CELL,
+        links.REPORTS,
+    )
+    return Column(label(names.APPLICATION), "Application", links=onward)
+
+
+def _applications() -> Panel:
+    text = (
+        "Each application: the time of its tasks, and the shares of it that they spent on the processor, in garbage "
+        "collection, and in scheduler delay."
+    )
+    columns = (
+        _application(),
+        Column("Value #A", "Task time", "s", width=100),
+        Column("Value #B", "Processor", "percentunit", width=95),
+        Column("Value #C", "Collection", "percentunit", width=95),
+        Column("Value #D", "Delay", "percentunit", width=80),
+        Column("Value #E", "Tasks failed", "locale", width=105, colors=NONE_IS_GOOD),
+    )
+    by = names.APPLICATION
+    run = _grown(spark_names.TASK_DURATION, RANGE, by, part="_sum")
+    parts = (spark_names.TASK_CPU_TIME, spark_names.TASK_GC_TIME, spark_names.TASK_DELAY)
+    queries = [f"sort_desc({run} > 0)", *(f"{_grown(metric, RANGE, by)} / ({run} > 0)" for metric in parts)]
+    queries.append(_grown(spark_names.TASKS_FAILED_COUNT, RANGE, by))
+    look = Look(text, "none", (links.CLUSTER, links.REPORTS), empty=NO_TASKS)
+    return rows("Applications", look, columns, *map(Query, queries)).sized(12, 9)
 
 
 def _groups() -> Panel:
     text = "Run time of tasks within the time range, by stage group: where cores were used."
-    query = Query(f"topk(15, {_grown(spark_names.TASK_RUN_TIME, RANGE, *GROUP)})", legend(*GROUP))
-    return ranking("Task time by stage group", Look(text, "s", ONWARD), query)
+    shown = top(_grown(spark_names.TASK_RUN_TIME, RANGE, *GROUP), legend(*GROUP), *GROUP)
+    return ranking("Task time by stage group", Look(text, "s", ONWARD, empty=NO_TASKS), *shown)
 
 
 def _python() -> Panel:
     text = "Time that tasks of queries spent in Python workers, by stage group. Needs Spark 4.0 or newer."
-    query = Query(f"topk(15, {_grown(spark_names.STAGE_PYTHON_TIME, RANGE, *GROUP)})", legend(*GROUP))
-    return ranking("Time in Python by stage group", Look(text, "s", ONWARD), query)
+    shown = top(_grown(spark_names.STAGE_PYTHON_TIME, RANGE, *GROUP), legend(*GROUP), *GROUP)
+    look = Look(text, "s", ONWARD, empty="No task ran Python")
+    return ranking("Time in Python by stage group", look, *shown)
 
 
 def _slowest() -> Panel:
     text = "95th percentile of the duration of tasks within the time range, estimated from buckets, by stage group."
     buckets = _grown(spark_names.TASK_DURATION, RANGE, *GROUP, part="_bucket").replace(" by (", " by (le, ", 1)
-    query = Query(f"topk(15, histogram_quantile(0.95, {buckets}))", legend(*GROUP))
-    return ranking("Slow tasks by stage group", Look(text, "s", ONWARD), query)
+    shown = top(f"histogram_quantile(0.95, {buckets})", legend(*GROUP), *GROUP, others="max")
+    return ranking("Slow tasks by stage group", Look(text, "s", ONWARD, empty=NO_TASKS), *shown)
 
 
 def _durations() -> Panel:
     text = "95th percentile of the duration of tasks, estimated from buckets. A diamond links to the trace of a stage."
     buckets = _grown(spark_names.TASK_DURATION, INTERVAL, names.APPLICATION, part="_bucket")
     quantile = f"histogram_quantile(0.95, {buckets.replace(' by (', ' by (le, ', 1)})"
-    query = Query(quantile, legend(names.APPLICATION), has_exemplars=True)
-    return points("Tasks and their stages", Look(text, "s", ONWARD, interval="1m"), query)
-
-
-def _shares() -> Panel:
-    text = "Share of the duration of tasks spent on the processor, in garbage collection, and in scheduler delay."
-    run = f"({_grown(spark_names.TASK_DURATION, RANGE, names.APPLICATION, part='_sum')} > 0)"
-    parts = (
-        (spark_names.TASK_CPU_TIME, "processor"),
-        (spark_names.TASK_GC_TIME, "garbage collection"),
-        (spark_names.TASK_DELAY, "scheduler delay"),
+    return points(
+        "Tasks and their stages",
+        Look(text, "s", ONWARD, interval="1m", empty=NO_TASKS),
+        *_of_application(quantile, others="max", has_exemplars=True),
     )
-    queries = [
-        Query(f"{_grown(metric, RANGE, names.APPLICATION)} / {run}", f"{legend(names.APPLICATION)} {what}")
-        for metric, what in parts
-    ]
-    return ranking("Where tasks spend their time", Look(text, "percentunit", ONWARD, maximum=1), *queries)
 
 
 def _tasks() -> Panel:
-    text = "Running tasks and the cores of each application, as the bridge last saw them. The gap is idle cores."
+    text = "Running tasks and cores of all applications, as the bridge last saw them. The gap is idle cores."
     kinds = ((spark_names.TASKS_ACTIVE, "tasks"), (spark_names.CORES_ACTIVE, "cores"))
-    queries = [
-        Query(largest(last(metric, INTERVAL, OF_APPLICATION), names.APPLICATION), f"{legend(names.APPLICATION)} {what}")
-        for metric, what in kinds
-    ]
-    return lines("Cores busy", Look(text, "none", ONWARD, interval="1m"), *queries)
+    queries = [Query(added(_level(metric)), what) for metric, what in kinds]
+    return lines("Cores busy", Look(text, "locale", ONWARD, interval="1m", empty=NO_TASKS), *queries)
 
 
 def _executors() -> Panel:
-    text = "Executors of each application, as the bridge last saw them, and executors added within each interval."
-    active = largest(last(spark_names.EXECUTORS_ACTIVE, INTERVAL, OF_APPLICATION), names.APPLICATION)
-    new = _grown(spark_names.EXECUTORS_ADDED, INTERVAL, names.APPLICATION)
+    text = "Executors of all applications, as the bridge last saw them, and executors added within each interval."
     return lines(
-        "Executors by application",
-        Look(text, "none", ONWARD, interval="1m"),
-        Query(active, f"{legend(names.APPLICATION)} active"),
-        Query(new, f"{legend(names.APPLICATION)} added"),
+        "Executors of applications",
+        Look(text, "locale", ONWARD, interval="1m", empty=NO_TASKS),
+        Query(added(_level(spark_names.EXECUTORS_ACTIVE)), "registered"),
+        Query(_grown(spark_names.EXECUTORS_ADDED, INTERVAL), "added"),
     )
+
+
+def _level(metric: Metric) -> str:
+    return largest(last(metric, INTERVAL, OF_APPLICATION), names.APPLICATION)
 
 
 def _delay() -> Panel:
     text = "Scheduler delay per ended task: time between launch and run, and after it. Long delays point to tiny tasks."
     ended = _grown(spark_names.TASK_DURATION, INTERVAL, names.APPLICATION, part="_count")
     delay = f"{_grown(spark_names.TASK_DELAY, INTERVAL, names.APPLICATION)} / ({ended} > 0)"
-    look = Look(text, "s", ONWARD, interval="1m")
-    return points("Scheduler delay of tasks", look, Query(delay, legend(names.APPLICATION)))
+    look = Look(text, "s", ONWARD, interval="1m", empty=NO_TASKS)
+    return points("Scheduler delay of tasks", look, *_of_application(delay, others="max"))
+
+
+def _of_application(expression: str, *, others: str = "sum", has_exemplars: bool = False) -> list[Query]:
+    shown = top(expression, legend(names.APPLICATION), names.APPLICATION, others=others)
+    return [replace(query, has_exemplars=has_exemplars) for query in shown]
 
 
 def _skew() -> Panel:
     text = (
-        "99th percentile of the duration of tasks divided by the median, estimated from buckets: the other cores wait "
-        "for the slow ones. Alert: SparkPartitionSkew."
+        "The longest task of a stage divided by its median task: how long the other cores wait for one. Of several "
+        "stages of a group, the longest tasks of all divided by all medians. Alert: SparkPartitionSkew."
     )
-    buckets = _grown(spark_names.TASK_DURATION, RANGE, *GROUP, part="_bucket").replace(" by (", " by (le, ", 1)
-    times = f"histogram_quantile(0.99, {buckets}) / histogram_quantile(0.5, {buckets})"
-    return ranking("Skew by stage group", Look(text, "none", ONWARD), Query(f"topk(15, {times})", legend(*GROUP)))
+    longest, median = (
+        _grown(metric, RANGE, *GROUP) for metric in (spark_names.STAGE_LONGEST_TASK, spark_names.STAGE_MEDIAN_TASK)
+    )
+    shown = top(f"{longest} / ({median} > 0)", legend(*GROUP), *GROUP, others="max")
+    return ranking("Skew by stage group", Look(text, "suffix: times", ONWARD, empty=NO_TASKS), *shown)
 
 
 def _moved() -> Panel:
@@ -183,18 +214,16 @@ def _shuffle() -> Panel:
 
 def _spill() -> Panel:
     text = "Bytes that did not fit into memory and spilled to disk; 0 is best. Alert: SparkSpill."
-    query = Query(f"topk(15, {_grown(spark_names.TASK_SPILL, RANGE, *GROUP)})", legend(*GROUP))
-    return ranking("Spill by stage group", Look(text, "bytes", ONWARD), query)
+    shown = top(f"{_grown(spark_names.TASK_SPILL, RANGE, *GROUP)} > 0", legend(*GROUP), *GROUP)
+    return ranking("Spill by stage group", Look(text, "bytes", ONWARD, empty="Nothing was spilled"), *shown)
 
 
 def _caches() -> Panel:
     text = "Executor memory used by cached blocks, from the last heartbeats; only tasks of 10 s and more send them."
-    stored = largest(last(spark_names.STORAGE, INTERVAL, OF_APPLICATION), names.APPLICATION)
-    return lines("Caches", Look(text, "bytes", ONWARD, interval="1m"), Query(stored, legend(names.APPLICATION)))
+    look = Look(text, "bytes", ONWARD, interval="1m", empty="No application reported a cache")
+    return lines("Caches", look, *_of_application(_level(spark_names.STORAGE)))
 
 
 def _bytes(title: str, text: str, *of: tuple[Metric, str]) -> Panel:
-    queries = [
-        Query(_grown(metric, INTERVAL, names.APPLICATION), f"{legend(names.APPLICATION)} {what}") for metric, what in of
-    ]
-    return bars(title, Look(text, "bytes", ONWARD), *queries)
+    queries = [Query(_grown(metric, INTERVAL), what) for metric, what in of]
+    return bars(title, Look(text, "bytes", ONWARD, empty=NO_TASKS), *queries)

@@ -1,10 +1,13 @@
 """Whether telemetry arrives: from the jobs through the collector to Jaeger, Prometheus and Elasticsearch."""
 
+from functools import partial
+
 from grafana import links
 from grafana.board import Board, Row
-from grafana.look import UP, Look
-from grafana.panels import Panel, Query, figure, lines, states
-from grafana.queries import RANGE, added, grown
+from grafana.look import NONE_IS_GOOD, UNKNOWN, UP, Look
+from grafana.panels import Panel, Query, figure, lines, states, top
+from grafana.queries import RANGE, added, grown, known, level
+from grafana.verdict import verdict
 from spark_app.telemetry import names, spark_names
 from spark_app.telemetry.names import Metric
 from spark_app.telemetry.prometheus_names import series
@@ -16,6 +19,11 @@ BRIDGE = 'job="spark-bridge"'
 OF_BRIDGE = (links.PERFORMANCE, links.ALERTS)
 # Jaeger is built on an older collector, whose metrics have their units and `_total` in their names.
 JAEGER = 'job="jaeger"'
+seen = partial(Look, empty=UNKNOWN)
+"""The look of what Prometheus scrapes: without an answer nothing is known."""
+PER_SECOND = "suffix: /s"
+COLLECTOR_UP = f"up{{{COLLECTOR}}}"
+BRIDGE_UP = f"up{{{BRIDGE}}}"
 SIGNALS = {"spans": "spans", "metric_points": "metric points", "log_records": "log records"}
 
 
@@ -24,9 +32,11 @@ def board() -> Board:
     return Board(
         "telemetry-path",
         "platform",
-        "Telemetry path",
+        "Telemetry path: does all telemetry arrive?",
         "What each component receives, exports, queues and loses. Jobs never wait for any of them.",
         (
+            Row("Is it well, since when, where to look", verdict("telemetry-path")),
+            Row("What is lost, and what waits", _losses()),
             Row("Components", (_up(), _probes(), _scrapes(), _samples())),
             Row("Bridge", (_bridge_reads(), _bridge_lag(), _bridge_sends(), _bridge_room())),
             Row("Collector: receivers", (_received("accepted"), _received("refused"))),
@@ -38,20 +48,72 @@ def board() -> Board:
     )
 
 
+def _losses() -> tuple[Panel, ...]:
+    """Whether something is lost or late: one tile for each place where it can be."""
+    return (
+        _loss(
+            "Refused by the collector",
+            "What the collector refused. Alert: CollectorRefusing.",
+            COLLECTOR_UP,
+            *(
+                f"sum(increase(otelcol_receiver_refused_{signal}{{{COLLECTOR}}}[{RANGE}] anchored))"
+                for signal in SIGNALS
+            ),
+        ),
+        _loss(
+            "Lost on the way out",
+            "What back ends rejected, and what did not fit in a queue. Alert: CollectorDropping.",
+            COLLECTOR_UP,
+            *(
+                f"sum(increase(otelcol_exporter_{what}_{signal}{{{COLLECTOR}}}[{RANGE}] anchored))"
+                for what in ("send_failed", "enqueue_failed")
+                for signal in SIGNALS
+            ),
+        ),
+        _loss(
+            "Spans lost by the bridge",
+            "Spans of applications that could not be sent. Alert: SparkBridgeDropping.",
+            BRIDGE_UP,
+            f"sum(increase({_of_bridge(spark_names.BRIDGE_SPANS_DROPPED)}[{RANGE}] anchored))",
+        ),
+        figure(
+            "Bridge behind by",
+            seen(
+                "Age of the oldest event that the bridge has not read. Alert: SparkBridgeBehind.",
+                "s",
+                OF_BRIDGE,
+                {None: "green", 300: "red"},
+                empty=UNKNOWN,
+            ),
+            Query(f"max({_of_bridge(spark_names.BRIDGE_LAG)})"),
+        ).sized(6, 4),
+    )
+
+
+def _loss(title: str, text: str, witness: str, *lost: str) -> Panel:
+    parts = " or ".join(f'label_replace({each}, "part", "{place}", "", "")' for place, each in enumerate(lost))
+    look = seen(text, "locale", SENDERS, NONE_IS_GOOD)
+    return figure(title, look, Query(known(f"sum({parts})", witness))).sized(6, 4)
+
+
 def _up() -> Panel:
-    look = Look(
+    look = seen(
         "Whether Prometheus could scrape each target. Alerts: CollectorDown, TelemetryBackendDown.",
         "none",
         ONWARD,
         texts=UP,
     )
-    answering = Query("min by (target) (probe_success)", "{{target}}")
+    # A service that was left out never answered, and is not down.
+    answering = Query(
+        "min by (target) (probe_success and on (target) max by (target) (max_over_time(probe_success[14d])) == 1)",
+        "{{target}}",
+    )
     return states("Targets", look, Query("min by (job, instance) (up)", "{{job}} {{instance}}"), answering).sized(20, 8)
 
 
 def _probes() -> Panel:
     text = "How often `spark-app doctor` sent a test trace, metric and log, and Prometheus received the metric."
-    look = Look(text, "none", (links.traces("Its traces", service=names.PROBE_SERVICE_NAME), links.ALERTS))
+    look = seen(text, "none", (links.traces("Its traces", service=names.PROBE_SERVICE_NAME), links.ALERTS))
     return figure("Checks by spark-app doctor", look, Query(added(grown(names.PROBES, RANGE, "")))).sized(4, 8)
 
 
@@ -59,15 +121,23 @@ def _scrapes() -> Panel:
     text = "How long Prometheus took to scrape each target. Scrapes of more than 10 s fail."
     return lines(
         "Scrape duration",
-        Look(text, "s", ONWARD),
-        Query("max by (job, instance) (scrape_duration_seconds)", "{{job}} {{instance}}"),
+        seen(text, "s", ONWARD),
+        *top(
+            f"max by (job, instance) ({level('scrape_duration_seconds')})",
+            "{{job}} {{instance}}",
+            "job",
+            "instance",
+            others="max",
+        ),
     )
 
 
 def _samples() -> Panel:
     text = "Series that a target exposes. Endless growth means a label with too many values."
     return lines(
-        "Series per scrape", Look(text, "none", ONWARD), Query("sum by (job) (scrape_samples_scraped)", "{{job}}")
+        "Series per scrape",
+        seen(text, "locale", ONWARD),
+        *top(f"sum by (job) ({level('scrape_samples_scraped')})", "{{job}}", "job"),
     )
 
 
@@ -77,7 +147,7 @@ def _bridge_reads() -> Panel:
     )
     return lines(
         "Events read",
-        Look(text, "cps", OF_BRIDGE),
+        seen(text, PER_SECOND, OF_BRIDGE),
         _rate(spark_names.BRIDGE_EVENTS, "events"),
         _rate(spark_names.BRIDGE_UNREADABLE_LINES, "unreadable lines"),
         _rate(spark_names.BRIDGE_FAILED_EVENTS, "dropped by a bug"),
@@ -94,7 +164,7 @@ def _of_bridge(metric: Metric) -> str:
 
 def _bridge_lag() -> Panel:
     text = "Age of the oldest event that the bridge has not read yet. Alerts: SparkBridgeDown, SparkBridgeBehind."
-    look = Look(text, "s", OF_BRIDGE)
+    look = seen(text, "s", OF_BRIDGE)
     return lines("Bridge lag", look, Query(f"max({_of_bridge(spark_names.BRIDGE_LAG)})", "behind"))
 
 
@@ -102,7 +172,7 @@ def _bridge_sends() -> Panel:
     text = "Spans that the bridge sent, dropped and still holds. Alert: SparkBridgeDropping."
     return lines(
         "Spans of Spark applications",
-        Look(text, "cps", OF_BRIDGE),
+        seen(text, PER_SECOND, OF_BRIDGE),
         _rate(spark_names.BRIDGE_SPANS_SENT, "sent"),
         _rate(spark_names.BRIDGE_SPANS_DROPPED, "lost"),
         Query(f"max({_of_bridge(spark_names.BRIDGE_SPANS_WAITING)})", "waiting"),
@@ -114,7 +184,7 @@ def _bridge_room() -> Panel:
     volume = (spark_names.BRIDGE_VOLUME_FREE, spark_names.BRIDGE_VOLUME_SIZE)
     free, size = (f"min({_of_bridge(metric)})" for metric in volume)
     return lines(
-        "Free space for event logs", Look(text, "percentunit", OF_BRIDGE, maximum=1), Query(f"{free} / {size}", "free")
+        "Free space for event logs", seen(text, "percentunit", OF_BRIDGE, maximum=1), Query(f"{free} / {size}", "free")
     )
 
 
@@ -131,7 +201,9 @@ def _received(what: str) -> Panel:
         "accepted": "What each receiver accepts. Jobs send at the end of their steps.",
         "refused": "What the collector refused: no memory, or a queue is full. Alert: CollectorRefusing.",
     }[what]
-    return lines(what.capitalize(), Look(text, "cps", SENDERS), *_rates(f"otelcol_receiver_{what}_{{}}", "receiver"))
+    return lines(
+        what.capitalize(), seen(text, PER_SECOND, SENDERS), *_rates(f"otelcol_receiver_{what}_{{}}", "receiver")
+    )
 
 
 def _sent() -> Panel:
@@ -139,7 +211,9 @@ def _sent() -> Panel:
         f"sum by (exporter) (rate(otelcol_exporter_sent_{signal}{{{COLLECTOR}}}[$__rate_interval]))"
         for signal in SIGNALS
     ]
-    return lines("Sent", Look("What the back ends accepted.", "cps", ONWARD), Query(" or ".join(rates), "{{exporter}}"))
+    return lines(
+        "Sent", seen("What the back ends accepted.", PER_SECOND, ONWARD), Query(" or ".join(rates), "{{exporter}}")
+    )
 
 
 def _lost() -> Panel:
@@ -158,8 +232,9 @@ def _lost() -> Panel:
     lost.append(f'label_replace({adding}, "why", "$1", "error", "(.+)")')
     refused = f'sum by (error_type) (otelcol_elasticsearch_docs_processed{{{COLLECTOR}, outcome!="success"}})'
     lost.append(f'label_replace({refused}, "why", "$1", "error_type", "(.+)")')
-    query = Query(" or ".join(lost), "{{exporter}} {{why}}")
-    return lines("Lost on the way out", Look(text, "locale", SENDERS), query)
+    shown = top(f"sum by (exporter, why) ({' or '.join(lost)})", "{{exporter}} {{why}}", "exporter", "why")
+    look = Look(text, "locale", SENDERS, empty="Nothing was lost, if Telemetry arrives")
+    return lines("Lost since the collector started", look, *shown)
 
 
 def _queues() -> Panel:
@@ -169,7 +244,7 @@ def _queues() -> Panel:
     )
     return lines(
         "Queues",
-        Look(text, "percentunit", ONWARD, maximum=1),
+        seen(text, "percentunit", ONWARD, maximum=1),
         Query(f"{size} / {capacity}", "{{exporter}} {{data_type}}"),
     )
 
@@ -177,14 +252,14 @@ def _queues() -> Panel:
 def _added_up() -> Panel:
     text = "Data points that deltatocumulative sums into series that outlive a run."
     query = f"sum(rate(otelcol_deltatocumulative_datapoints{{{COLLECTOR}}}[$__rate_interval]))"
-    return lines("Data points summed", Look(text, "cps", SENDERS), Query(query, "points"))
+    return lines("Data points summed", seen(text, PER_SECOND, SENDERS), Query(query, "points"))
 
 
 def _streams() -> Panel:
     text = "Series that deltatocumulative tracks, and its limit. At the limit, new series are lost."
     return lines(
         "Series tracked",
-        Look(text, "none", ONWARD),
+        seen(text, "none", ONWARD),
         Query(f"max(otelcol_deltatocumulative_streams_tracked{{{COLLECTOR}}})", "tracked"),
         Query(f"max(otelcol_deltatocumulative_streams_limit{{{COLLECTOR}}})", "limit"),
     )
@@ -194,7 +269,7 @@ def _memory() -> Panel:
     text = "Memory of each component. The collector refuses telemetry when its heap is near the limit of its container."
     return lines(
         "Memory",
-        Look(text, "bytes", ONWARD),
+        seen(text, "bytes", ONWARD),
         Query(f"max by (job) (otelcol_process_memory_rss{{{COLLECTOR}}})", "{{job}}"),
         Query(f"max by (job) (otelcol_process_runtime_heap_alloc_bytes{{{COLLECTOR}}})", "{{job}}, its heap"),
         Query(f"max by (job) (otelcol_process_memory_rss_bytes{{{JAEGER}}})", "{{job}}"),
@@ -205,7 +280,7 @@ def _memory() -> Panel:
 def _cpu() -> Panel:
     return lines(
         "Cores",
-        Look("Processor cores that each component uses.", "none", ONWARD),
+        seen("Processor cores that each component uses.", "none", ONWARD),
         Query(f"sum by (job) (rate(otelcol_process_cpu_seconds{{{COLLECTOR}}}[$__rate_interval]))", "{{job}}"),
         Query(f"sum by (job) (rate(otelcol_process_cpu_seconds_total{{{JAEGER}}}[$__rate_interval]))", "{{job}}"),
         Query("sum by (job) (rate(process_cpu_seconds_total[$__rate_interval]))", "{{job}}"),
@@ -216,7 +291,7 @@ def _jaeger_in() -> Panel:
     text = "Spans that Jaeger accepted and refused. Compare with what the collector sent."
     return lines(
         "Spans received by Jaeger",
-        Look(text, "cps", (links.ALL_TRACES, *ONWARD)),
+        seen(text, PER_SECOND, (links.ALL_TRACES, *ONWARD)),
         Query(f"sum(rate(otelcol_receiver_accepted_spans_total{{{JAEGER}}}[$__rate_interval]))", "accepted"),
         Query(f"sum(rate(otelcol_receiver_refused_spans_total{{{JAEGER}}}[$__rate_interval]))", "refused"),
     )
@@ -226,7 +301,7 @@ def _jaeger_out() -> Panel:
     query = f"sum by (exporter) (rate(otelcol_exporter_sent_spans_total{{{JAEGER}}}[$__rate_interval]))"
     return lines(
         "Spans stored by Jaeger",
-        Look("Spans that Jaeger wrote to disk.", "cps", (links.ALL_TRACES, *ONWARD)),
+        seen("Spans that Jaeger wrote to disk.", PER_SECOND, (links.ALL_TRACES, *ONWARD)),
         Query(query, "{{exporter}}"),
     )
 
@@ -236,24 +311,24 @@ def _prometheus() -> tuple[Panel, ...]:
     return (
         figure(
             "Series",
-            Look("Series that Prometheus has in memory.", "locale", ONWARD),
+            seen("Series that Prometheus has in memory.", "locale", ONWARD),
             Query(f"sum(prometheus_tsdb_head_series{{{own}}})"),
         ),
         figure(
             "On disk",
-            Look("Size of the blocks on disk; Prometheus writes the first after two hours.", "bytes", ONWARD),
+            seen("Size of the blocks on disk; Prometheus writes the first after two hours.", "bytes", ONWARD),
             Query(f"sum(prometheus_tsdb_storage_blocks_bytes{{{own}}})"),
         ),
         figure(
             "Exemplars",
-            Look("Stored exemplars: the points that link a metric to a trace.", "locale", ONWARD),
+            seen("Stored exemplars: the points that link a metric to a trace.", "locale", ONWARD),
             Query(f"sum(prometheus_tsdb_exemplar_exemplars_in_storage{{{own}}})"),
         ),
         lines(
             "Failed rules and notifications",
-            Look(
+            seen(
                 "Failed rule evaluations, and alerts that Alertmanager did not accept. Both should be 0.",
-                "cps",
+                PER_SECOND,
                 ONWARD,
             ),
             Query(f"sum(rate(prometheus_rule_evaluation_failures_total{{{own}}}[$__rate_interval]))", "rules"),
@@ -267,7 +342,7 @@ def _alerts() -> Panel:
     webhook = '{job="alertmanager", integration="webhook"}[$__rate_interval]'
     return lines(
         "Notifications of alerts",
-        Look(text, "cps", ONWARD),
+        seen(text, PER_SECOND, ONWARD),
         Query(f"sum(rate(alertmanager_notifications_total{webhook}))", "sent"),
         Query(f"sum(rate(alertmanager_notifications_failed_total{webhook}))", "failed"),
     ).sized(12, 8)

@@ -100,6 +100,66 @@ def test_panel_has_title_description_and_unit() -> None:
     assert violations(rule, BOARDS) == []
 
 
+def test_empty_panel_says_what_that_means() -> None:
+    """That nothing happened, or that nothing is known: a count says the one by 0, and the other in words."""
+
+    def rule(board: Board) -> Iterator[str]:
+        for panel in panels(board):
+            if not panel["fieldConfig"]["defaults"].get("noValue"):
+                yield f"{panel['title']} says nothing"
+
+    assert violations(rule, BOARDS) == []
+
+
+def test_values_are_drawn_from_0_on() -> None:
+    """Half a bar is half of the largest value, and a line at the top is not the largest of 40 that differ by 1 %."""
+
+    def rule(board: Board) -> Iterator[str]:
+        for panel in panels(board):
+            defaults = panel["fieldConfig"]["defaults"]
+            if panel["type"] == "bargauge" and defaults.get("min") != 0:
+                yield f"the bars of {panel['title']} begin anywhere"
+            if panel["type"] == "timeseries" and defaults["custom"].get("axisSoftMin") != 0:
+                yield f"the axis of {panel['title']} begins anywhere"
+
+    assert violations(rule, BOARDS) == []
+
+
+def test_first_row_says_whether_it_is_well_since_when_and_where_to_look() -> None:
+    """By the alerts that lead to the dashboard, which somebody must act on; the title asks what it answers."""
+
+    def rule(board: Board) -> Iterator[str]:
+        if not board.content["title"].endswith("?"):
+            yield "its title asks nothing"
+        first = [panel["title"] for panel in panels(board)[:4]]
+        if first != ["Is it well?", "Alert began", "Telemetry", "Where to look"]:
+            yield f"its first row is {first}"
+        names_of_alerts = set(re.findall(r"\b[A-Z]\w+", panels(board)[0]["targets"][0]["expr"])) - {"ALERTS"}
+        if str(board) != "platform-overview" and names_of_alerts != leading_to(str(board)):
+            yield f"its verdict is that of {sorted(names_of_alerts ^ leading_to(str(board)))}"
+
+    assert violations(rule, BOARDS) == []
+
+
+def leading_to(uid: str) -> set[str]:
+    """The alerts whose notification links to a dashboard."""
+    alerts = [rule for rule in RULES if "alert" in rule]
+    return {rule["alert"] for rule in alerts if f"/d/{uid}" in rule["annotations"].get("dashboard_url", "")}
+
+
+def test_a_color_has_one_meaning() -> None:
+    """A series that is named on several dashboards has the same color on all of them."""
+    colors: dict[str, set[str]] = {}
+    for board in BOARDS:
+        for panel in panels(board):
+            for override in panel["fieldConfig"]["overrides"]:
+                for each in override["properties"]:
+                    if each["id"] == "color" and "fixedColor" in each["value"]:
+                        colors.setdefault(override["matcher"]["options"], set()).add(each["value"]["fixedColor"])
+    assert {name: found for name, found in colors.items() if len(found) > 1} == {}
+    assert {"succeeded", "failed", "others", "read", "written"} <= set(colors)
+
+
 def test_panels_do_not_overlap() -> None:
     """They lie within 24 columns; ids of panels and of their queries are unique."""
 
@@ -147,7 +207,7 @@ def test_panel_links_onward() -> None:
 
 def leads_somewhere(url: str) -> bool:
     """Whether a link leads to what exists."""
-    if url == "${reports}/${__value.text}.html":
+    if url in {"${reports}/", "${reports}/${__value.text}.html"}:
         return any(each["name"] == "reports" for board in BOARDS for each in board.content["templating"]["list"])
     if url.startswith("/explore?"):
         return {query["datasource"]["uid"] for query in explored(url)} <= set(provisioned())
@@ -207,7 +267,9 @@ def test_rates_are_of_counters_over_the_right_window() -> None:
                 name = selector.vector_selector.name
                 if not (name.endswith(COUNTER_ENDS) or GROWING.fullmatch(name)):
                     yield f"{function}({name}) is of no counter"
-                if selector.range != WINDOWS["$__rate_interval"]:
+                # A panel ranks its series by the whole time range.
+                whole = selector.vector_selector.at is not None
+                if selector.range != WINDOWS["$__range" if whole else "$__rate_interval"]:
                     yield f"{function}({name}) is over {selector.range}"
 
     assert violations(rule, PROMQL) == []

@@ -33,6 +33,15 @@ def number(query: str) -> float | None:
     return values[0] if values else None
 
 
+def series(query: str, *, seconds: float = 0) -> int:
+    """How many series answer a query: now, or over the last seconds."""
+    now = time.time()
+    if not seconds:
+        return len(get(f"{PROMETHEUS.url}/api/v1/query", "data", "result", parameters={"query": query}))
+    parameters = {"query": query, "start": f"{now - seconds:.0f}", "end": f"{now:.0f}", "step": "15"}
+    return len(get(f"{PROMETHEUS.url}/api/v1/query_range", "data", "result", parameters=parameters))
+
+
 def ranged(query: str, *, seconds: float, step: int = 15) -> list[float]:
     """All points of all series of a query over the last seconds."""
     now = time.time()

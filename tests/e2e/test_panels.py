@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from tests.contract.dashboards import Query, queries
+from tests.contract.dashboards import MOST_SERIES, Query, queries
 from tests.e2e import backends
 from tests.e2e.stack import Stack
 from tests.polling import poll_until
@@ -42,6 +42,18 @@ def test_every_query_of_every_panel_has_data() -> None:
         return not empty
 
     poll_until(all_have_data, lambda: [f"{query}: {query.content}" for query in empty])
+
+
+@pytest.mark.usefixtures("together", "harmed", "streams", "learned", "refused")
+def test_every_panel_can_be_read() -> None:
+    """A tile has at most six values, and bars and legends ten series, after all that these tests did to the stack."""
+    found: dict[tuple[str, str], int] = {}
+    for query in queries():
+        if query.kind == "prometheus":
+            seconds = 0 if query.content.get("instant") else WINDOW_SECONDS
+            panel = (query.panel["type"], f"{query.board}: {query.panel['title']}")
+            found[panel] = found.get(panel, 0) + backends.series(query.expression(), seconds=seconds)
+    assert {title: series for (kind, title), series in found.items() if series > MOST_SERIES.get(kind, series)} == {}
 
 
 def has_data(query: Query) -> bool:

@@ -259,6 +259,13 @@ TASK_SPILL: Final = Metric("spark.task.spill", "counter", "By", "Bytes that task
 STAGE_PYTHON_TIME: Final = Metric(
     "spark.stage.python_time", "counter", "s", "Time of the tasks of stages in Python", (STAGE_GROUP,)
 )
+# Sums over stages, so that one divided by the other is the skew within stages, and not that between them.
+STAGE_LONGEST_TASK: Final = Metric(
+    "spark.stage.longest_task", "counter", "s", "The longest task of each stage that ended, added up", (STAGE_GROUP,)
+)
+STAGE_MEDIAN_TASK: Final = Metric(
+    "spark.stage.median_task", "counter", "s", "The median task of each stage that ended, added up", (STAGE_GROUP,)
+)
 # By application only: a series for each stage group as well would be more than a Prometheus of this size holds.
 TASK_CPU_TIME: Final = Metric("spark.task.cpu_time", "counter", "s", "CPU time of tasks in the JVM", ())
 TASK_GC_TIME: Final = Metric("spark.task.gc_time", "counter", "s", "Time that garbage collection paused tasks", ())
@@ -275,9 +282,9 @@ TASKS_FAILED_COUNT: Final = Metric(
     "counter",
     "{task}",
     "Task attempts that failed, without those that were killed",
-    (STAGE_GROUP,),
+    (),
 )
-STAGES_FAILED: Final = Metric("spark.stages.failed", "counter", "{stage}", "Stage attempts that failed", (STAGE_GROUP,))
+STAGES_FAILED: Final = Metric("spark.stages.failed", "counter", "{stage}", "Stage attempts that failed", ())
 JOBS_FAILED: Final = Metric("spark.jobs.failed", "counter", "{job}", "Jobs that failed", ())
 EXECUTORS_ADDED: Final = Metric("spark.executors.added", "counter", "{executor}", "Executors that registered", ())
 EXECUTORS_LOST: Final = Metric(

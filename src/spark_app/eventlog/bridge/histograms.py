@@ -99,6 +99,6 @@ COUNTED: Final[Mapping[str, Metric]] = {name: each.metric for name, each in NUMB
 """The counters of tasks by the names of their numbers: those of stage groups have labels, the others are of an
 application. Only durations have buckets: each further histogram would be 20 series a group."""
 PER_UNIT: Final = {metric.name: unit_of(name) for name, metric in COUNTED.items()} | {
-    names.STAGE_PYTHON_TIME.name: 1000
+    metric.name: 1000 for metric in (names.STAGE_PYTHON_TIME, names.STAGE_LONGEST_TASK, names.STAGE_MEDIAN_TASK)
 }
 """How many of the log's units make one of a counter's; 1 where it is absent."""

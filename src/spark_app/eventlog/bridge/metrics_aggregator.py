@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from statistics import median
 from typing import Any, Final
 
 from spark_app.eventlog import span_ids
@@ -14,7 +15,7 @@ from spark_app.eventlog.bridge.stream_metrics import StreamMetrics
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.labels import NO_LABELS, LabelSources
 from spark_app.eventlog.model.application import Application
-from spark_app.eventlog.model.entities import totals_of
+from spark_app.eventlog.model.entities import StageAttempt, totals_of
 from spark_app.eventlog.model.executor_loss import is_lost, kind_of
 from spark_app.eventlog.model.plan_names import PYTHON_TIME
 from spark_app.eventlog.model.stage_groups import group_of
@@ -119,7 +120,7 @@ class MetricsAggregator:
     def _task_end(self, event: TaskEnd) -> None:
         stage = self._stages.get((event.stage, event.stage_attempt), self._unknown)
         if event.is_resubmitted:  # its time and metrics were counted at its first end
-            self._numbers.group(stage.group).count(names.TASKS_FAILED_COUNT, 1)
+            self._numbers.count(names.TASKS_FAILED_COUNT)
             return
         stage.waiting.append(event)
         if len(stage.waiting) >= WAITING:
@@ -132,14 +133,15 @@ class MetricsAggregator:
         span = (ids.span_id, f"{ids.trace_id:032x}") if ids.is_sampled else None
         self._stages[key] = _Stage(group_of(self._app, attempt), span)
         for metric in (names.TASKS_FAILED_COUNT, names.STAGES_FAILED):
-            self._numbers.group(self._stages[key].group).count(metric, 0)
+            self._numbers.count(metric, more=0)
 
     def _stage_completed(self, event: events.StageCompleted) -> None:
         key = (event.info.id, event.info.attempt)
         stage = self._stages.get(key, self._unknown)
         self._count(stage)
         self._count_python(stage, event.info)
-        self._numbers.group(stage.group).count(names.STAGES_FAILED, int(event.info.failure is not None))
+        self._count_skew(stage, self._app.stages.get(key))
+        self._numbers.count(names.STAGES_FAILED, more=int(event.info.failure is not None))
         self._ended.append(key)
         if len(self._ended) > LATE:
             self._forget(self._ended.popleft())
@@ -189,7 +191,7 @@ class MetricsAggregator:
                 group.count(metric, more)
             elif more:
                 self._numbers.count(metric, more=more)
-        group.count(names.TASKS_FAILED_COUNT, sum(task.info.has_failed for task in tasks))
+        self._numbers.count(names.TASKS_FAILED_COUNT, more=sum(task.info.has_failed for task in tasks))
 
     def _count_python(self, stage: _Stage, info: StageInfo) -> None:
         """Adds the time that a stage spent in Python: the growth of Spark's sums since the previous stage."""
@@ -200,6 +202,14 @@ class MetricsAggregator:
         self._python = dict(islice((self._python | sums).items(), max(0, len(self._python) - LATE), None))
         if spent > 0:
             self._numbers.group(stage.group).count(names.STAGE_PYTHON_TIME, spent)
+
+    def _count_skew(self, stage: _Stage, attempt: StageAttempt | None) -> None:
+        """Adds the longest and the median task of a stage."""
+        if attempt is None or not attempt.durations_ms:
+            return
+        group = self._numbers.group(stage.group)
+        group.count(names.STAGE_LONGEST_TASK, max(attempt.durations_ms))
+        group.count(names.STAGE_MEDIAN_TASK, round(median(attempt.durations_ms)))
 
     def _add_durations(self, stage: _Stage, tasks: list[TaskEnd]) -> None:
         """Adds the durations of tasks; the longest becomes the exemplar."""

@@ -85,8 +85,9 @@ def test_a_task_whose_output_is_lost_counts_once_and_as_failed(tmp_path: Path) -
     lines = [job(0, [0]), stage(0), task(0, 0), resubmitted(task(0, 0)), again, stage(0, end=2900), job_ended(0)]
     found, spans = followed(tmp_path / "app-1", [started(), *lines, ended()])
     assert found.summary.startswith("1 job, 2 tasks")
-    (group,) = found.aggregator.aggregate().applications["shop"].groups.values()
-    assert (sum(group.histograms["spark.task.duration"].counts), group.counts["spark.tasks.failed"]) == (2, 1)
+    shop = found.aggregator.aggregate().applications["shop"]
+    (group,) = shop.groups.values()
+    assert (sum(group.histograms["spark.task.duration"].counts), shop.counts["spark.tasks.failed",]) == (2, 1)
     assert found.counts.failed_events == 0
     assert {"stage 0.0", "task 0", "task 1"} < spans.keys()
 

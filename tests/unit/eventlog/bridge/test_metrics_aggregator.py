@@ -1,7 +1,9 @@
 """What is counted of real logs is what their tasks reported, and goes by the same names in each run and each Spark."""
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -35,7 +37,7 @@ def totals(aggregate: Aggregate) -> dict[str, int]:
     """Sums over all groups, by the metric."""
     found: defaultdict[str, int] = defaultdict(int)
     for (name, *labels), count in aggregate.applications["golden"].counts.items():
-        if name.startswith("spark.task.") and not labels:
+        if name.startswith(("spark.task.", "spark.tasks.", "spark.stages.")) and not labels:
             found[name.removeprefix("spark.task.")] += count
     for group in aggregate.applications["golden"].groups.values():
         for name, histogram in group.histograms.items():
@@ -57,6 +59,8 @@ def test_totals_are_the_sums_over_the_tasks(version: str, layout: str, tmp_path:
     del found["scheduler_delay"]
     assert found.pop("spark.stage.python_time", None) == (sum(events.counted(python).values()) or None)
     assert found == {
+        "spark.stage.longest_task": sum(max(durations) for durations in durations_of_stages(taken)),
+        "spark.stage.median_task": sum(round(median(durations)) for durations in durations_of_stages(taken)),
         "duration": sum(task.info.finished - task.info.launched for task in ends),
         "run_time": sum(metrics.run_ms for metrics in task_metrics),
         "cpu_time": sum(metrics.cpu_ns or 0 for metrics in task_metrics),
@@ -69,6 +73,16 @@ def test_totals_are_the_sums_over_the_tasks(version: str, layout: str, tmp_path:
         "spark.stages.failed": sum(bool(stage.failure) for stage in completed),
     }
     assert found["spark.tasks.failed"] > 0
+
+
+def durations_of_stages(taken: Iterable[Event]) -> Iterator[list[int]]:
+    """The durations of the tasks of each stage attempt that ended, those that ended before it."""
+    durations: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    for event in taken:
+        if isinstance(event, TaskEnd):
+            durations[event.stage, event.stage_attempt].append(event.info.finished - event.info.launched)
+        elif isinstance(event, StageCompleted) and durations[event.info.id, event.info.attempt]:
+            yield durations[event.info.id, event.info.attempt]
 
 
 def test_each_run_of_a_program_has_the_same_groups(tmp_path: Path) -> None:

@@ -44,11 +44,12 @@ def application(name: str, *, groups: int, tasks: int = 1, queries: int = 0) -> 
         group.histogram(DURATION).add([1000] * tasks, DURATION.bounds)
         for metric in (each for each in COUNTED.values() if each.labels):
             group.count(metric, tasks)
-        for metric in (names.STAGE_PYTHON_TIME, names.TASKS_FAILED_COUNT, names.STAGES_FAILED):
+        of_stages = (names.STAGE_PYTHON_TIME, names.STAGE_LONGEST_TASK, names.STAGE_MEDIAN_TASK)
+        for metric in of_stages:
             group.count(metric, tasks)
     for metric in (each for each in COUNTED.values() if not each.labels):
         numbers.count(metric, more=tasks)
-    for metric in (names.JOBS_FAILED, names.EXECUTORS_ADDED):
+    for metric in (names.TASKS_FAILED_COUNT, names.STAGES_FAILED, names.JOBS_FAILED, names.EXECUTORS_ADDED):
         numbers.count(metric)
     numbers.count(names.EXECUTORS_LOST, "preempted")
     for rule in RULES:

@@ -21,7 +21,7 @@ from spark_app.telemetry.prometheus_names import label, series
 from spark_app.telemetry.spark_names import WORKLOAD
 from spark_app.telemetry.spark_progress import parse
 from tests.contract.dashboards import queries
-from tests.contract.metrics import names_in
+from tests.contract.metrics import catalogued, names_in
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line, events_of
 from tests.unit.eventlog.logs import OPTIONS, Bridged, text
@@ -130,7 +130,12 @@ def test_strangers_fill_the_dashboard_of_streams() -> None:
     names_of_metrics = {key[0] for key in points(app)}
     metrics = [metric for metric in names.METRICS if metric.name in names_of_metrics]
     measured = {series(metric) + part for metric in metrics for part in ("", "_bucket", "_sum", "_count")}
-    drawn = [query for query in queries() if query.board.path.stem == "streaming" and query.kind == "prometheus"]
+    drawn = [
+        query
+        for query in queries()
+        if query.board.path.stem == "streaming" and query.kind == "prometheus"
+        if names_in(query.expression()) & catalogued()
+    ]
     trigger = series(names.STREAM_TRIGGER)  # known after some starts, or by the property of the program
     empty = {str(query) for query in drawn if not names_in(query.expression()) & (measured | UNKNOWN | {trigger})}
     assert (bool(drawn), empty) == (True, set())

@@ -14,7 +14,7 @@ Texts = Mapping[str, tuple[str, str]]
 
 NEUTRAL: Final = "blue"
 """The color of a value that is neither good nor bad by itself."""
-NOTHING: Final = "None in this time range, if telemetry arrives"
+NOTHING: Final = "None in this time range, if Telemetry arrives"
 UNKNOWN: Final = "Not known: Prometheus has no answer about it"
 OTHERS: Final = "others"
 """The series of all that are not among the first."""
@@ -28,7 +28,10 @@ MEANINGS: Final[Mapping[str, str]] = {**OUTCOMES} | {
     name: color
     for color, series in (
         ("text", (OTHERS, f"{OTHERS}, at most", "limit", "in all", "cores", "trigger")),
-        (NEUTRAL, ("read", "arrived", "tasks", "registered", "info", "behind", "free", "events", "tracked")),
+        (
+            NEUTRAL,
+            ("read", "arrived", "tasks", "registered", "not flagged", "info", "behind", "free", "events", "tracked"),
+        ),
         ("purple", ("written", "flagged")),
         ("green", ("accepted", "sent", "processed", "in sync")),
         ("yellow", ("duplicate", "added", "unknown fields")),

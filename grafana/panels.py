@@ -74,6 +74,8 @@ def figure(title: str, look: Look, *queries: Query) -> Panel:
     """One number per series, at the end of the time range; at most `VALUES`, so that each can be read."""
     mode = common.BigValueColorMode.BACKGROUND if look.colors else common.BigValueColorMode.VALUE
     builder = stat.Panel().reduce_options(_latest()).color_mode(mode).graph_mode(common.BigValueGraphMode.NONE)
+    if any(query.legend for query in queries):
+        builder.text_mode(common.BigValueTextMode.VALUE_AND_NAME)
     return Panel(_completed(builder.build(), title, replace(look, color=NEUTRAL), queries, is_instant=True), 4, 4)
 
 
@@ -99,7 +101,7 @@ def points(title: str, look: Look, *queries: Query) -> Panel:
 
 def bars(title: str, look: Look, *queries: Query) -> Panel:
     """Stacked counts per interval."""
-    builder = timeseries.Panel().draw_style(common.GraphDrawStyle.BARS).fill_opacity(80).line_width(0)
+    builder = timeseries.Panel().draw_style(common.GraphDrawStyle.BARS).bar_max_width(12).fill_opacity(80).line_width(0)
     return _over_time(builder, title, replace(look, interval=look.interval or "1m"), queries, is_stacked=True)
 
 
@@ -129,18 +131,19 @@ def documents(title: str, look: Look, columns: Sequence[Column], lucene: str) ->
         "refId": "A", "datasource": LOGS, "query": lucene, "timeField": "@timestamp", "bucketAggs": [],
         "metrics": metrics,
     }  # fmt: skip
-    shown = {"include": {"names": [column.source for column in columns]}}
+    # Grafana calls the field of the time one or the other, by what a transformation asks for.
+    shown = {"include": {"names": ["Time", *(column.source for column in columns)]}}
     builder = table.Panel().with_transformation(
         dashboard.DataTransformerConfig(id_val="filterFieldsByName", options=shown)
     )
-    builder.with_transformation(_organized(columns))
+    builder.with_transformation(_organized(columns, has_time=True))
     return Panel(_completed(builder.build(), title, look, [Target(content)], source=LOGS, columns=columns), 24, 9)
 
 
-def _organized(columns: Sequence[Column]) -> dashboard.DataTransformerConfig:
+def _organized(columns: Sequence[Column], *, has_time: bool = False) -> dashboard.DataTransformerConfig:
     """The columns in their order, with their headings."""
     options = {
-        "excludeByName": {"Time": "Time" not in {column.source for column in columns}},
+        "excludeByName": {"Time": not has_time},
         "indexByName": {column.source: place for place, column in enumerate(columns)},
         "renameByName": {column.source: column.title for column in columns},
     }

@@ -24,6 +24,7 @@ SEVERITIES: Final = {"critical": ("critical", "red"), "warning": ("warning", "or
 OF_A_PIPELINE: Final = (links.RUNS_OF_CELL, links.TRACES_OF_CELL, links.LOGS_OF_CELL)
 SUBJECTS: Final = ("instance", "target", "exporter", "job")
 """What an alert is about that is about no pipeline and no application."""
+ABOUT: Final = ("alertname", "severity", label(names.PIPELINE), label(names.APPLICATION), *SUBJECTS)
 
 
 def verdict(uid: str, *, onward: Sequence[Link] = OF_A_PIPELINE) -> tuple[Panel, ...]:
@@ -51,8 +52,12 @@ def alerts_of(uid: str) -> list[str]:
     return sorted(rule["alert"] for rule in _rules() if f"/d/{uid}" in rule["annotations"].get("dashboard_url", ""))
 
 
-def firing(where: str) -> str:
-    """The alerts that fire and that somebody must act on."""
+def how_many(where: str) -> str:
+    """How many alerts fire that somebody must act on; of one that fires twice about one subject, one."""
+    return known(f"count(max by ({', '.join(ABOUT)}) ({_firing(where)}))", PROMETHEUS)
+
+
+def _firing(where: str) -> str:
     return f'ALERTS{{alertstate="firing", severity=~"critical|warning", {where}}}'
 
 
@@ -68,14 +73,16 @@ def _row(where: str, onward: Sequence[Link]) -> tuple[Panel, ...]:
 def _is_well(where: str) -> Panel:
     text = "Whether an alert of this dashboard fires that somebody must act on, and how many do."
     look = Look(text, FIRING, (links.ALERTS,), NONE_IS_GOOD, texts=YES, empty=UNKNOWN)
-    return figure("Is it well?", look, Query(known(f"count({firing(where)})", PROMETHEUS))).sized(8, 3)
+    return figure("Is it well?", look, Query(how_many(where))).sized(8, 3)
 
 
 def _since(where: str) -> Panel:
     text = "How long ago the oldest alert that fires began; if none does, the last one that fired in the time range."
     began = f"ALERTS_FOR_STATE{{{where}}}"
-    now = f"min({began} and ignoring (alertstate) {firing(where)})"
-    before = f"max(last_over_time({began}[{RANGE}]) and ignoring (alertstate) last_over_time({firing(where)}[{RANGE}]))"
+    now = f"min({began} and ignoring (alertstate) {_firing(where)})"
+    before = (
+        f"max(last_over_time({began}[{RANGE}]) and ignoring (alertstate) last_over_time({_firing(where)}[{RANGE}]))"
+    )
     look = Look(text, "dateTimeFromNow", (links.ALERTS,), empty="No alert in this time range")
     return figure("Alert began", look, Query(f"1000 * ({now} or {before})")).sized(8, 3)
 
@@ -87,7 +94,6 @@ def _telemetry() -> Panel:
 
 
 def _where_to_look(where: str, of_a_pipeline: Sequence[Link]) -> Panel:
-    by = ("alertname", "severity", label(names.PIPELINE), label(names.APPLICATION), *SUBJECTS)
     columns = (
         Column("alertname", "Alert", links=(links.ALERTS,)),
         Column("Value", "For", "s", width=95),
@@ -100,8 +106,8 @@ def _where_to_look(where: str, of_a_pipeline: Sequence[Link]) -> Panel:
         Column("severity", "Severity", texts=SEVERITIES, width=80),
         *(Column(subject, subject.capitalize()) for subject in SUBJECTS),
     )
-    text = "What fires, how long, and about what; docs/runbook.md has a section for each alert."
-    query = f"sort_desc(max by ({', '.join(by)}) (time() - ALERTS_FOR_STATE and ignoring (alertstate) {firing(where)}))"
+    text = "What fires, the newest first, how long, and about what; docs/runbook.md has a section for each alert."
+    query = f"sort(max by ({', '.join(ABOUT)}) (time() - ALERTS_FOR_STATE and ignoring (alertstate) {_firing(where)}))"
     return rows(
         "Where to look",
         Look(text, "none", (links.ALERTS, links.TROUBLE), empty="No alert fires"),

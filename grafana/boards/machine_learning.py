@@ -43,11 +43,11 @@ def board() -> Board:
 def _version() -> Panel:
     columns = (
         Column(label(names.PIPELINE), "Model", links=(links.RUNS_OF_CELL, links.TRACES_OF_CELL, links.LOGS_OF_CELL)),
-        Column("Value #A", "Version in production"),
+        Column("Value #A", "Version"),
         Column("Value #B", "Trained", "dateTimeFromNow"),
-        Column("Value #C", "Rows it was trained on", "locale"),
-        Column("Value #D", "ROC AUC of the candidate", "none"),
-        Column("Value #E", "ROC AUC in production", "none"),
+        Column("Value #C", "Training rows", "locale"),
+        Column("Value #D", "AUC candidate", "none"),
+        Column("Value #E", "AUC production", "none"),
         Column("Value #F", "Largest drift", "none", colors=DRIFTED),
     )
     text = "Each model as it was when a run last promoted, rolled back or confirmed a version."

@@ -76,7 +76,7 @@ def _latest_runs() -> Panel:
     text = "The latest runs, each with its trace, its log lines and its report."
     ended = f'attributes.{names.PIPELINE.name}:$pipeline AND body.text:("run succeeded" OR "run ended by")'
     columns = (
-        Column("Time", "Ended", "dateTimeAsLocal", width=180),
+        Column("@timestamp", "Ended", "dateTimeAsLocal", width=200),
         Column(f"attributes.{names.PIPELINE.name}", "Pipeline", links=(links.RUNS_OF_CELL, links.QUALITY_OF_CELL)),
         Column(f"attributes.{names.RUN_SLICE.name}", "Of", width=120),
         Column("body.text", "Outcome", width=420),

@@ -5,7 +5,7 @@ from grafana.board import Board, Row
 from grafana.look import NONE_IS_GOOD, ONE_IS_GOOD, UNKNOWN, UP, Column, Look
 from grafana.panels import Panel, Query, alerts, bars, figure, lines, lines_of_log, rows, states, top
 from grafana.queries import FAILED, INTERVAL, RANGE, added, grown, known, largest, last, legend, level, mean, share
-from grafana.verdict import FIRING, PROMETHEUS, WELL, firing, of_board, verdict_of_all
+from grafana.verdict import FIRING, WELL, how_many, of_board, verdict_of_all
 from spark_app.telemetry import names
 
 ANY = ""
@@ -49,7 +49,7 @@ def _area(title: str, onward: links.Link) -> Panel:
     return figure(
         title,
         Look(text, FIRING, (onward,), NONE_IS_GOOD, texts=WELL, empty=UNKNOWN),
-        Query(known(f"count({firing(of_board(onward.uid))})", PROMETHEUS)),
+        Query(how_many(of_board(onward.uid))),
     ).sized(3, 4)
 
 
@@ -85,8 +85,15 @@ def _in_use() -> tuple[Panel, ...]:
         ),
         figure(
             "Kafka brokers",
-            Look("Kafka brokers that answer the collector.", "none", (links.PATH,), ONE_IS_GOOD, empty=UNKNOWN),
-            Query("max(kafka_brokers)"),
+            Look(
+                "Kafka brokers that answer the collector.",
+                "none",
+                (links.PATH,),
+                ONE_IS_GOOD,
+                empty="No broker answered within a day",
+            ),
+            # The collector sends nothing of a broker that is down, and Prometheus shows the last sample for 5 minutes.
+            Query("max(last_over_time(kafka_brokers[1m])) or on () 0 * max(last_over_time(kafka_brokers[1d]))"),
         ),
         figure(
             "Targets down",

@@ -31,7 +31,7 @@ def board() -> Board:
         (
             Row("Is it well, since when, where to look", verdict("spark-performance")),
             Row("Findings and failures", (_found(), _failed(), _lost(), _table(), _applications())),
-            Row("Where the time goes", (_groups(), _skew(), _slowest(), _python())),
+            Row("Where the time goes", (_groups(), _skew(), _longest(), _python())),
             Row("Over time", (_findings(), _durations(), _tasks(), _executors(), _delay(), _caches())),
             Row("Bytes", (_spill(), _moved().sized(12, 12), _shuffle())),
         ),
@@ -138,21 +138,21 @@ def _python() -> Panel:
     return ranking("Time in Python by stage group", look, *shown)
 
 
-def _slowest() -> Panel:
-    text = "95th percentile of the duration of tasks within the time range, estimated from buckets, by stage group."
-    buckets = _grown(spark_names.TASK_DURATION, RANGE, *GROUP, part="_bucket").replace(" by (", " by (le, ", 1)
-    shown = top(f"histogram_quantile(0.95, {buckets})", legend(*GROUP), *GROUP, others="max")
-    return ranking("Slow tasks by stage group", Look(text, "s", ONWARD, empty=NO_TASKS), *shown)
+def _longest() -> Panel:
+    text = "The longest task of each stage, added up: so long the stages of a group lasted at least, with any cores."
+    shown = top(_grown(spark_names.STAGE_LONGEST_TASK, RANGE, *GROUP), legend(*GROUP), *GROUP)
+    return ranking("Longest tasks by stage group", Look(text, "s", ONWARD, empty=NO_TASKS), *shown)
 
 
 def _durations() -> Panel:
-    text = "95th percentile of the duration of tasks, estimated from buckets. A diamond links to the trace of a stage."
-    buckets = _grown(spark_names.TASK_DURATION, INTERVAL, names.APPLICATION, part="_bucket")
-    quantile = f"histogram_quantile(0.95, {buckets.replace(' by (', ' by (le, ', 1)})"
+    text = "Mean duration of the tasks that ended. A diamond is a long task and links to the trace of its stage."
+    total = _grown(spark_names.TASK_DURATION, INTERVAL, names.APPLICATION, part="_sum")
+    # The largest bucket is the count, and has the exemplars.
+    buckets = f"max without (le) ({grown(spark_names.TASK_DURATION, INTERVAL, OF_APPLICATION, part='_bucket')})"
     return points(
         "Tasks and their stages",
         Look(text, "s", ONWARD, interval="1m", empty=NO_TASKS),
-        *_of_application(quantile, others="max", has_exemplars=True),
+        *_of_application(f"{total} / ({added(buckets, names.APPLICATION)} > 0)", others="max", has_exemplars=True),
     )
 
 

@@ -187,6 +187,7 @@ def _of_column(column: Column) -> dict[str, object]:
         properties["links"] = links(column.links)
     if column.texts:
         properties["mappings"] = _mappings(column.texts)
+        properties["custom.cellOptions"] = {"type": "color-text"}
     if column.colors:
         properties["thresholds"] = _thresholds(column.colors)
         properties["color"] = {"mode": "thresholds"}

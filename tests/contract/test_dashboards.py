@@ -147,6 +147,22 @@ def leading_to(uid: str) -> set[str]:
     return {rule["alert"] for rule in alerts if f"/d/{uid}" in rule["annotations"].get("dashboard_url", "")}
 
 
+def test_each_dashboard_is_shown_in_two_pictures() -> None:
+    """When all is well and in an incident, small enough for a clone; the page asks what the title asks."""
+    page = (ROOT / "docs" / "dashboards.md").read_text(encoding="utf-8")
+
+    def rule(board: Board) -> Iterator[str]:
+        name, _, question = board.content["title"].partition(": ")
+        if f"## {name}\n\n*{question[0].upper()}{question[1:]}*" not in page:
+            yield "docs/dashboards.md does not ask its question"
+        for state in ("healthy", "incident"):
+            path = ROOT / "docs" / "dashboards" / f"{board}-{state}.webp"
+            if f"(dashboards/{path.name})" not in page or not 0 < path.stat().st_size <= 150_000:
+                yield f"{path.name} is not shown, or is too large"
+
+    assert violations(rule, BOARDS) == []
+
+
 def test_a_color_has_one_meaning() -> None:
     """A series that is named on several dashboards has the same color on all of them."""
     colors: dict[str, set[str]] = {}

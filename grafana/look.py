@@ -126,7 +126,7 @@ def fields(look: Look, columns: Sequence[Column], legends: Sequence[str]) -> das
         max_val=look.maximum,
         no_value=look.empty,
         links=links(look.links),
-        mappings=_mappings(look.texts),
+        mappings=[*_mappings(look.texts), *_without_a_value(look)],
         thresholds=_thresholds(look.colors),
         color=_color(look),
     )
@@ -177,6 +177,15 @@ def _mappings(texts: Texts) -> list[dashboard.ValueMapping]:
         for place, (value, (text, color)) in enumerate(texts.items())
     }
     return [dashboard.ValueMap(options=options)]
+
+
+def _without_a_value(look: Look) -> list[dashboard.ValueMapping]:
+    """What is not known is neither good nor bad; without this, it has the color of 0."""
+    if not look.colors:
+        return []
+    nothing = dashboard.ValueMappingResult(text=look.empty, color="transparent")
+    options = dashboard.DashboardSpecialValueMapOptions(match=dashboard.SpecialValueMatch.NULL, result=nothing)
+    return [dashboard.SpecialValueMap(options=options)]
 
 
 def _of_column(column: Column) -> dict[str, object]:

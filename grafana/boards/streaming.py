@@ -57,8 +57,8 @@ def board() -> Board:
 def _queries() -> Panel:
     columns = (
         Column(label(names.PIPELINE), "Query", links=(links.BATCHES_OF_CELL, links.LOGS_OF_CELL)),
+        Column("Value #A", "State", texts=STREAM_STATES, empty="no sign of life", width=120),
         Column(label(names.APPLICATION), "Application", links=(links.TRACES_OF_APPLICATION_CELL,)),
-        Column("Value #A", "State", texts=STREAM_STATES, empty="no sign of life"),
         Column("Value #B", "Last sign of life", "dateTimeFromNow"),
         Column("Value #C", "Last batch", "dateTimeFromNow"),
         Column("Value #D", "Batches", "locale", width=85),

@@ -21,7 +21,7 @@ OF_BRIDGE = (links.PERFORMANCE, links.ALERTS)
 JAEGER = 'job="jaeger"'
 seen = partial(Look, empty=UNKNOWN)
 """The look of what Prometheus scrapes: without an answer nothing is known."""
-PER_SECOND = "suffix: /s"
+PER_SECOND = "suffix:/s"
 COLLECTOR_UP = f"up{{{COLLECTOR}}}"
 BRIDGE_UP = f"up{{{BRIDGE}}}"
 SIGNALS = {"spans": "spans", "metric_points": "metric points", "log_records": "log records"}

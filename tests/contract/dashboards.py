@@ -86,6 +86,11 @@ def queries() -> list[Query]:
     ]
 
 
+def is_of_others(query: Query) -> bool:
+    """Whether a query is answered only where there are more series than a panel shows."""
+    return bool(query.content.get("legendFormat", "").startswith("others"))
+
+
 def links(panel: dict[str, Any]) -> list[str]:
     """The addresses of the links of a panel, its points and its columns."""
     settings = panel["fieldConfig"]

@@ -107,6 +107,14 @@ def test_empty_panel_says_what_that_means() -> None:
         for panel in panels(board):
             if not panel["fieldConfig"]["defaults"].get("noValue"):
                 yield f"{panel['title']} says nothing"
+            has_colors = len(panel["fieldConfig"]["defaults"]["thresholds"]["steps"]) > 1
+            unknown = [
+                each["options"] for each in panel["fieldConfig"]["defaults"]["mappings"] if each["type"] == "special"
+            ]
+            if has_colors and [(each["match"], each["result"]["color"]) for each in unknown] != [
+                ("null", "transparent")
+            ]:
+                yield f"{panel['title']} has the color of 0 where nothing is known"
 
     assert violations(rule, BOARDS) == []
 

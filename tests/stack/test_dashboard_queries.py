@@ -21,7 +21,7 @@ from grafana.queries import INTERVAL, RANGE, added, grown
 from spark_app.telemetry import names, spark_names
 from spark_app.telemetry.names import Metric
 from spark_app.telemetry.prometheus_names import label
-from tests.contract.dashboards import BOARDS, MOST_SERIES, Board, Query, queries
+from tests.contract.dashboards import BOARDS, MOST_SERIES, Board, Query, is_of_others, queries
 from tests.contract.metrics import catalogued, names_in, series
 from tests.polling import poll_until
 
@@ -203,11 +203,6 @@ def test_every_panel_can_be_read_after_a_month(prometheus: str) -> None:
     }
     assert too_many == {}
     assert max(found.values()) == max(MOST_SERIES.values())
-
-
-def is_of_others(query: Query) -> bool:
-    """Whether a query is answered only where there are more series than a panel shows."""
-    return bool(query.content["legendFormat"].startswith("others"))
 
 
 def loading(address: str, board: Board, *, seconds: int) -> float:

@@ -40,11 +40,12 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """A job, a query or a batch that has ended, and its error; an empty error is one without words."""
+    """A job, a query, a batch or a streaming query that has ended, and its error, which is empty if it has no words."""
 
     ended: int
     error: str | None
     query: int | None = None
+    kind: str = "job"
 
 
 def ending_of(app: Application) -> Ending:
@@ -79,8 +80,8 @@ def _outcome(app: Application, failed: list[Job], last: _Work | None) -> tuple[O
         return "incomplete", "incomplete: no end in its log, still running or killed"
     jobs = f"{count(len(failed))} of {quantity(len(app.jobs), 'job')}"
     if last is not None and last.error is not None:
-        work = "job" if last.query is None else "query"
-        return "failed", f"failed: its last {work} failed ({jobs}{'' if code is None else ', exit code 0'})"
+        kind = last.kind if last.query is None else "query"
+        return "failed", f"failed: its last {kind} failed ({jobs}{'' if code is None else ', exit code 0'})"
     stopped = stopped_jobs(app)
     if stopped and code is None:
         return "incomplete", f"incomplete: stopped while {quantity(stopped, 'job')} ran, by its program or from outside"
@@ -96,7 +97,10 @@ def stopped_jobs(app: Application) -> int:
 
 
 def _work(app: Application) -> Iterator[_Work]:
-    """Queries without a root, their jobs where they have no end, other jobs, and batches, without what was stopped."""
+    """Queries without a root, their jobs where they have no end, other jobs, and batches, without what was stopped.
+
+    A streaming query that fails between two batches, as when its source is gone, has an error that none of them has.
+    """
     for job in app.jobs.values():
         query = app.query_of(job)
         is_stopped = _was_stopped(job.failure) or (job.has_failed and _is_of_stopped_stream(app, job.batch))
@@ -111,6 +115,9 @@ def _work(app: Application) -> Iterator[_Work]:
     for batch in app.batches.values():
         if batch.ended is not None and not _was_stopped(batch.error):
             yield _Work(batch.ended, batch.error)
+    for stream in app.streams.queries.values():
+        if stream.ended is not None and stream.error and not _was_stopped(stream.error):
+            yield _Work(stream.ended, stream.error, kind="streaming query")
 
 
 def _is_of_client(app: Application, part: Job | Query) -> bool:

@@ -4,6 +4,7 @@ import pytest
 
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.outcome import ending_of
+from spark_app.eventlog.model.stream_queries import StreamQuery
 from spark_app.eventlog.parse.events import (
     ApplicationEnd,
     Event,
@@ -111,3 +112,19 @@ def test_what_a_client_asked_for_is_no_failure_of_the_server() -> None:
     server, program = (ending_of(log.application([log.started(), *first, *asked, *ends])) for first in ([], [own]))
     assert (server.outcome, server.text, server.error) == ("ended", "ended: 1 of 1 job failed", None)
     assert (program.outcome, program.error) == ("failed", "no")
+
+
+def test_a_streaming_query_that_fails_between_two_batches_is_a_failure() -> None:
+    """As when the broker is gone: no job, query or batch has its error. One that a program stopped has none."""
+    app = run(False, end=None)
+    stream = app.streams.queries["q"] = StreamQuery("q", ended=1500)
+    app.apply(END)
+    assert ending_of(app).outcome == "ended"
+    stream.error = "KafkaException: no broker"
+    ending = ending_of(app)
+    assert (ending.text, ending.error) == (
+        "failed: its last streaming query failed (0 of 1 job)",
+        "KafkaException: no broker",
+    )
+    stream.ended = 0
+    assert ending_of(app).outcome == "ended"

@@ -30,5 +30,5 @@ INCIDENT: Final = Incident(
     prepare=prepare,
     plant=lambda planting: planting.docker.kill(KAFKA),
     undo=undo,
-    seconds=300,
+    seconds=180,
 )

@@ -166,13 +166,16 @@ def check_components(backends: Backends, services: frozenset[str], *, inside: Co
         services: The services of the stack that have a container on this machine; none if that is unknown.
         inside: The components whose address is the name of a container.
     """
-
-    def health(component: Component) -> Check:
-        url = getattr(backends, component.backend)
-        return _health(component, url, services, is_container=component.backend in inside)
-
     with ThreadPoolExecutor(len(COMPONENTS)) as pool:
-        return list(pool.map(health, COMPONENTS))
+        return list(pool.map(lambda each: check_component(each, backends, services, inside=inside), COMPONENTS))
+
+
+def check_component(
+    component: Component, backends: Backends, services: frozenset[str], *, inside: Collection[str] = ()
+) -> Check:
+    """The health of one component; takes some seconds where it does not answer."""
+    url = getattr(backends, component.backend)
+    return _health(component, url, services, is_container=component.backend in inside)
 
 
 def check_certificates(backends: Backends) -> list[Check]:

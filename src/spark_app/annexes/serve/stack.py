@@ -1,15 +1,15 @@
 """The stack as a person needs it at a glance: where each service is and how it is, and which alerts fire.
 
-Everything is asked when the page is opened, all at once.
+Everything is asked when the page is opened, all at once; what has not answered then is on the page as it comes.
 """
 
 import datetime
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NotYet
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from spark_app.doctor import backends as ask
@@ -19,7 +19,7 @@ from spark_app.redaction import redacted
 from spark_app.settings import Settings
 
 PATIENCE_SECONDS: Final = 2.5
-"""How long a page waits for answers; after that it shows those of before, or none."""
+"""How long a page waits for answers."""
 FRESH_SECONDS: Final = 2.0
 """Answers younger than this are not asked for again."""
 SERVICES: Final[Mapping[str, tuple[str, str]]] = {
@@ -40,6 +40,7 @@ SERVICES: Final[Mapping[str, tuple[str, str]]] = {
 """What a person calls a component, and what it is for, in the order of the page."""
 PATHS: Final = {"grafana": "/d/platform-overview", "targets": "/targets", "kibana": "/app/discover"}
 """Where a link leads, below the address of a component; without one, to its first page."""
+ALERTS: Final = "alerts"
 WITHOUT_PAGE: Final = ("kafka", "bridge", "collector")
 MOODS: Final = {"ok": "good", "down": "bad", "lost": "bad", "left out": ""}
 SEVERITIES: Final = {"critical": "bad", "warning": "unsure", "info": "info"}
@@ -93,43 +94,40 @@ class Stack:
         """Asks nothing yet."""
         self._settings, self._patience = settings, patience
         self._lock = threading.Lock()
-        self._asking: Future[Answers] | None = None
-        self._last: Answers | None = None
-        self._answered_at = -FRESH_SECONDS
+        self._asked = dict[str, tuple[float, Future[Any]]]()
         self._seen = set[str]()
 
-    def look(self) -> Answers | None:
-        """What they answer now, or answered before where that takes long; None where nothing is known yet."""
+    def look(self) -> Answers:
+        """What they answer now; of one that takes long, that it has not answered yet."""
+        components = {each.name: each for each in checks.COMPONENTS}
+        asked = {name: self._ask(name, partial(self._check, components[name])) for name in SERVICES}
+        alerts = self._ask(ALERTS, self._alerts)
+        wait([*asked.values(), alerts], self._patience)
+        found = {name: each.result() if each.done() else None for name, each in asked.items()}
+        self._seen |= {name for name, check in found.items() if check is not None and check.state == "ok"}
+        services = [self._service(name, check) for name, check in found.items()]
+        return Answers(services, alerts.result() if alerts.done() else None)
+
+    def _ask(self, name: str, make: Callable[[], Any]) -> "Future[Any]":
+        """Asks, unless an answer is awaited or fresh; on a thread that does not keep the process alive."""
         with self._lock:
-            is_old = time.monotonic() - self._answered_at > FRESH_SECONDS
-            if self._asking is None or (self._asking.done() and is_old):
-                self._asking = Future()
-                threading.Thread(target=self._ask, args=(self._asking,), daemon=True).start()
-            asking = self._asking
-        try:
-            return asking.result(self._patience)
-        except NotYet:
-            return self._last
+            since, known = self._asked.get(name, (0.0, None))
+            if known is not None and (not known.done() or time.monotonic() - since < FRESH_SECONDS):
+                return known
+            asking = Future[Any]()
+            self._asked[name] = time.monotonic(), asking
+        threading.Thread(target=_answer, args=(asking, make), daemon=True).start()
+        return asking
 
-    def _ask(self, asking: "Future[Answers]") -> None:
-        try:
-            found = checks.check_components(
-                self._settings.reached_backends, frozenset(), inside=self._settings.backends_inside.keys()
-            )
-            self._last = Answers(self._services(found), self._alerts())
-            self._answered_at = time.monotonic()
-            asking.set_result(self._last)
-        except BaseException as error:  # noqa: BLE001 - whoever waits for it raises it
-            asking.set_exception(error)
+    def _check(self, component: checks.Component) -> checks.Check:
+        inside = self._settings.backends_inside.keys()
+        return checks.check_component(component, self._settings.reached_backends, frozenset(), inside=inside)
 
-    def _services(self, found: Sequence[checks.Check]) -> list[Service]:
-        self._seen |= {check.component for check in found if check.state == "ok"}
-        by_name = {check.component: check for check in found}
-        return [self._service(name, by_name[name]) for name in SERVICES]
-
-    def _service(self, name: str, check: checks.Check) -> Service:
+    def _service(self, name: str, check: checks.Check | None) -> Service:
         """A service that has answered and has no host any more has stopped: it was not left out of the start."""
         title, purpose = SERVICES[name]
+        if check is None:
+            return Service(title, purpose, None, "asked", "", "no answer yet", None)
         backend = next(each.backend for each in checks.COMPONENTS if each.name == name)
         address = getattr(self._settings.backends, backend)
         link = None if address is None or name in WITHOUT_PAGE else f"{address}{PATHS.get(name, '')}"
@@ -147,6 +145,13 @@ class Stack:
             return None
         alerts = [_alert(each) for each in found if each["labels"].get("alertname") != HEARTBEAT]
         return sorted(alerts, key=lambda each: ([*SEVERITIES].index(each.severity), -each.since))
+
+
+def _answer(asking: "Future[Any]", make: Callable[[], Any]) -> None:
+    try:
+        asking.set_result(make())
+    except BaseException as error:  # noqa: BLE001 - whoever asks raises it
+        asking.set_exception(error)
 
 
 def _alert(found: Mapping[str, Any]) -> Alert:

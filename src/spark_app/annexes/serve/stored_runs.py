@@ -10,6 +10,7 @@ from spark_app.eventlog.comparison.profile import VERSION
 from spark_app.eventlog.labels import USER
 
 Row = tuple[str | float | None, ...]
+RUNNING: Final = "running"
 MAX_TEXT: Final = 1000
 """Characters of a run that the search looks at."""
 
@@ -88,7 +89,7 @@ def record_row(content: bytes) -> Row | None:
         record.slice,
         record.outcome,
         record.started_at.timestamp() * 1000,
-        record.seconds * 1000 or None,
+        None if record.outcome == RUNNING else record.seconds * 1000 or None,
         _text(record.pipeline, record.slice, record.run_id),
     )
 

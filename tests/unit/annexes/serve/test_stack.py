@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from spark_app.annexes.serve.stack import SERVICES, Answers, Stack
+from spark_app.annexes.serve.stack import SERVICES, Stack
 from spark_app.doctor import checks
 from spark_app.settings import Settings, load_settings
 from tests.answering import Answering, Refusal, answering
@@ -53,17 +53,10 @@ def settings(program: Answering, **changes: str | None) -> Settings:
     return shipped.model_copy(update={"backends": backends, "backends_inside": inside})
 
 
-def seen(stack: Stack) -> Answers:
-    """The answers, which are there."""
-    answers = stack.look()
-    assert answers is not None
-    return answers
-
-
 def test_links_are_those_of_the_browser_and_states_those_of_the_doctor(answers: Answering) -> None:
     """Each component that the doctor checks has a row, but for the page itself."""
     assert {*SERVICES, "reports"} == {component.name for component in checks.COMPONENTS}
-    rows = {row.name: row for row in seen(Stack(settings(answers, kibana=None), patience=60)).services}
+    rows = {row.name: row for row in Stack(settings(answers, kibana=None), patience=60).look().services}
     assert (rows["Jaeger"].state, rows["Jaeger"].link) == ("ok", "http://localhost:16686")
     assert rows["Grafana"].link == "http://localhost:3000/d/platform-overview"
     assert rows["Spark master"].finding == "2 alive workers"
@@ -73,7 +66,7 @@ def test_links_are_those_of_the_browser_and_states_those_of_the_doctor(answers: 
 
 def test_alerts_are_listed_the_worst_first_with_links_to_pages(answers: Answering) -> None:
     """The one that always fires is none; an address that is no page is no link."""
-    alerts = seen(Stack(settings(answers), patience=60)).alerts
+    alerts = Stack(settings(answers), patience=60).look().alerts
     assert alerts is not None
     assert [(alert.name, alert.mood) for alert in alerts] == [("KafkaDown", "bad"), ("PipelineInputsChanged", "info")]
     assert alerts[0].links == {"dashboard": "http://localhost:3000/d/x"}
@@ -82,24 +75,24 @@ def test_alerts_are_listed_the_worst_first_with_links_to_pages(answers: Answerin
 def test_alerts_are_not_known_without_alertmanager(answers: Answering) -> None:
     """That is not the same as none."""
     answers.answers["/alertmanager/api/v2/alerts"] = Refusal(503, "")
-    assert seen(Stack(settings(answers), patience=60)).alerts is None
+    assert Stack(settings(answers), patience=60).look().alerts is None
 
 
 def test_a_service_that_has_answered_and_has_no_name_any_more_is_down(answers: Answering) -> None:
     """One that never had a name was left out of the start."""
     found = settings(answers)
     stack = Stack(found, patience=60)
-    rows = {row.name: row.state for row in seen(stack).services}
+    rows = {row.name: row.state for row in stack.look().services}
     assert rows["Grafana"] == "ok"
     gone = {"grafana": "http://grafana.invalid:1", "jupyter": "http://jupyter.invalid:1"}
     later = Stack(found.model_copy(update={"backends_inside": found.backends_inside | gone}), patience=60)
     later._seen = stack._seen - {"jupyter"}
-    rows = {row.name: row.state for row in seen(later).services}
+    rows = {row.name: row.state for row in later.look().services}
     assert (rows["Grafana"], rows["Jupyter"]) == ("down", "left out")
 
 
 def test_a_page_does_not_wait_for_a_service_that_is_silent(answers: Answering) -> None:
-    """It says that nothing is known yet; the answers are there for the next page."""
+    """It has those that have answered, and says of the other that it has not; its answer is there for the next page."""
     release = threading.Event()
 
     def slow(*_: Any) -> Any:
@@ -107,8 +100,9 @@ def test_a_page_does_not_wait_for_a_service_that_is_silent(answers: Answering) -
         return {"data": []}
 
     answers.answers["/jaeger/api/services"] = slow
-    stack = Stack(settings(answers), patience=0.05)
-    assert stack.look() is None
+    stack = Stack(settings(answers), patience=5)
+    rows = {row.name: row.state for row in stack.look().services}
+    assert (rows["Jaeger"], rows["Prometheus"]) == ("asked", "ok")
     release.set()
     stack._patience = 60
-    assert stack.look() is not None
+    assert {row.name: row.state for row in stack.look().services}["Jaeger"] == "ok"

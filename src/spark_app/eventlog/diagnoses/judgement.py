@@ -124,7 +124,7 @@ def _explains(cause: Finding, finding: Finding) -> bool:
     return None not in own and own <= known
 
 
-def _rank(finding: Finding) -> tuple[bool, bool, float]:
+def _rank(finding: Finding) -> tuple[bool, bool, bool, float]:
     return (
         not rule_of(finding.rule).comes_first,
         finding.severity != "warning",

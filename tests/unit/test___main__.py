@@ -179,6 +179,7 @@ def test_every_command_shows_a_traceback_if_asked(
         "show": ["bronze"],
         "compare": ["x"],
         "bridge": ["x"],
+        "incident": ["skewed_join"],
         "observe": ["true"],
         "streaming reset": ["x"],
         "streaming seek": ["x", "--to", "t:0:1"],

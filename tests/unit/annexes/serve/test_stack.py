@@ -10,6 +10,7 @@ from spark_app.annexes.serve.stack import SERVICES, Stack
 from spark_app.doctor import checks
 from spark_app.settings import Settings, load_settings
 from tests.answering import Answering, Refusal, answering
+from tests.polling import poll_until
 from tests.receivers import dead_port
 from tests.unit.doctor.test_checks import SIGNS, bridge, target
 
@@ -91,7 +92,7 @@ def test_a_service_that_has_answered_and_has_no_name_any_more_is_down(answers: A
     assert (rows["Grafana"], rows["Jupyter"]) == ("down", "left out")
 
 
-def test_a_page_does_not_wait_for_a_service_that_is_silent(answers: Answering) -> None:
+def test_a_page_does_not_wait_for_a_service_that_is_silent(answers: Answering, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has those that have answered, and says of the other that it has not; its answer is there for the next page."""
     release = threading.Event()
 
@@ -100,9 +101,14 @@ def test_a_page_does_not_wait_for_a_service_that_is_silent(answers: Answering) -
         return {"data": []}
 
     answers.answers["/jaeger/api/services"] = slow
-    stack = Stack(settings(answers), patience=5)
-    rows = {row.name: row.state for row in stack.look().services}
-    assert (rows["Jaeger"], rows["Prometheus"]) == ("asked", "ok")
+    monkeypatch.setattr("spark_app.doctor.backends.TIMEOUT_SECONDS", 60.0)
+    stack = Stack(settings(answers), patience=0.1)
+
+    def states() -> tuple[str, str]:
+        rows = {row.name: row.state for row in stack.look().services}
+        return rows["Jaeger"], rows["Prometheus"]
+
+    poll_until(lambda: states() == ("asked", "ok"), states)
     release.set()
     stack._patience = 60
     assert {row.name: row.state for row in stack.look().services}["Jaeger"] == "ok"

@@ -54,7 +54,7 @@ def large_closure(view: QueryView) -> Iterator[Finding]:
             "large_closure",
             f"unpickles {shown}, with all that it refers to, in each of {count(tasks)} tasks: "
             f"{duration(initializing)} before their first rows, {duration(initializing / tasks)} each",
-            advice=f"Broadcast the data that {shown} uses: data = spark.sparkContext.broadcast(data) before the "
+            advice=f"Broadcast the data that {shown} uses: data = sc.broadcast(data) of the SparkContext before the "
             "function, and data.value in it; a worker then keeps it for all its tasks.",
             operator=operator,
             numbers={"tasks": tasks, "initializing_ms": initializing},

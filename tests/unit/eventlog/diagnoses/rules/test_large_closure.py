@@ -21,7 +21,7 @@ def test_a_function_that_carries_much_is_found() -> None:
         "Query 1 (Query 1): unpickles look, with all that it refers to, in each of 40 tasks: 14.0 s before their first "
         "rows, 350 ms each"
     )
-    assert "data = spark.sparkContext.broadcast(data)" in finding.advice
+    assert "data = sc.broadcast(data) of the SparkContext" in finding.advice
     assert 0 < (finding.cost_low_ms or 0) < (finding.cost_ms or 0) < (finding.cost_high_ms or 0)
 
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from spark_app.settings import Settings
 
 NOT_SEEN: Final = "not seen"
-BY_ALERT: Final = "the alert"
 
 Name = Annotated[
     str | None, typer.Argument(metavar="[NAME]", help="The incident to plant; without a name all are listed.")
@@ -75,6 +74,7 @@ class Session:
             MachineError: The settings leave out Prometheus or the master.
         """
         from spark_app.doctor.backends import Prometheus
+        from spark_app.doctor.containers import PROJECT
         from spark_app.settings import compose_variables
 
         backends = settings.backends
@@ -83,7 +83,7 @@ class Session:
         self.terminal, self.backends, self.docker, self.clock = terminal, backends, docker, clock
         self.config = settings.config
         self.prometheus, self.master_url = Prometheus(str(backends.prometheus)), str(backends.spark_master)
-        self.project = compose_variables(settings.config.parent).get("COMPOSE_PROJECT_NAME") or "spark-app"
+        self.project = compose_variables(settings.config.parent).get("COMPOSE_PROJECT_NAME") or PROJECT
 
     def planting(self, incident: str, name: str | None = None) -> "Planting":
         """A planting of an incident, whose name has the time of day; or that of an earlier run."""
@@ -94,6 +94,8 @@ class Session:
 
     def show(self, planting: "Planting", incident: "Incident") -> None:
         """Says what will be seen, and where."""
+        from spark_app.annexes.incidents.incident import BY_ALERT
+
         backends = self.backends
         self.terminal.note(f"{planting.incident}: {incident.does}")
         self.terminal.note(f"  alert {incident.alert.name}, {backends.prometheus}/alerts?search={incident.alert.name}")
@@ -162,6 +164,7 @@ def plant(session: Session, name: str, incident: "Incident") -> "Outcome":
 def table(terminal: "Terminal", outcomes: "list[Outcome]") -> None:
     """Prints a row per incident: after how many seconds each sign was seen."""
     from spark_app.annexes.incidents.catalogue import named
+    from spark_app.annexes.incidents.incident import BY_ALERT
 
     rows = []
     for outcome in outcomes:

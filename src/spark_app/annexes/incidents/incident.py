@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from spark_app.annexes.incidents.planting import Planting
 
 NAME: Final = "$name"
+BY_ALERT: Final = "the alert"
+"""What names the cause of an incident that has no other name for it."""
 FINDINGS: Final = "spark_findings_total"
 OF_APPLICATION: Final = f'spark_app_name="{NAME}"'
 OF_ENVIRONMENT: Final = f'deployment_environment_name="{NAME}"'

@@ -1,12 +1,8 @@
 """The rows of the table of docs/incidents.md: `python -m spark_app.annexes.incidents.page` prints them."""
 
-from typing import Final
-
 from spark_app.annexes.incidents.catalogue import incidents
-from spark_app.annexes.incidents.incident import Incident
+from spark_app.annexes.incidents.incident import BY_ALERT, Incident
 from spark_app.commands.terminal import Terminal
-
-BY_ALERT: Final = "the alert"
 
 
 def rows() -> list[list[str]]:

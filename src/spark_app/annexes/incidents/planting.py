@@ -163,3 +163,10 @@ def forget_data(planting: Planting) -> None:
     """Ends the programs of a planting and removes what they have written, of all plantings of the incident."""
     planting.end_programs()
     planting.docker.shell(MASTER, 'rm -rf "$1"*', f"{DATA}/incident_{planting.incident}")
+
+
+def forget_topics(planting: Planting) -> None:
+    """The same, and deletes the topics of the incident, which its programs use until their end."""
+    planting.end_programs()
+    planting.delete_topics()
+    forget_data(planting)

@@ -96,12 +96,13 @@ class Pages:
         number = min(max(1, int(query["page"])), last) if _is_number(query.get("page", "")) else 1
         by = query.get("by", APPLICATION)
         by = by if by in self._keys else APPLICATION
+        stack = None if APPLICATION in query else self._stack
         return _page(
             "runs.html.j2",
-            stack=self._stack is not None and "application" not in query,
-            now=self._stack.look() if self._stack is not None else None,
+            stack=stack is not None,
+            now=stack.look() if stack is not None else None,
             documents=documents.NAMES,
-            to_try=plugins.to_try() if self._stack is not None else {},
+            to_try=plugins.to_try() if stack is not None else {},
             runs=self._runs.newest_first(chosen, most=ON_PAGE, skipped=(number - 1) * ON_PAGE),
             total=total,
             number=number,

@@ -38,6 +38,7 @@ SERVICES: Final[Mapping[str, tuple[str, str]]] = {
     "kafka": ("Kafka", "topics of the streams"),
 }
 """What a person calls a component, and what it is for, in the order of the page."""
+COMPONENTS: Final = {component.name: component for component in checks.COMPONENTS}
 PATHS: Final = {"grafana": "/d/platform-overview", "targets": "/targets", "kibana": "/app/discover"}
 """Where a link leads, below the address of a component; without one, to its first page."""
 ALERTS: Final = "alerts"
@@ -99,8 +100,7 @@ class Stack:
 
     def look(self) -> Answers:
         """What they answer now; of one that takes long, that it has not answered yet."""
-        components = {each.name: each for each in checks.COMPONENTS}
-        asked = {name: self._ask(name, partial(self._check, components[name])) for name in SERVICES}
+        asked = {name: self._ask(name, partial(self._check, COMPONENTS[name])) for name in SERVICES}
         alerts = self._ask(ALERTS, self._alerts)
         wait([*asked.values(), alerts], self._patience)
         found = {name: each.result() if each.done() else None for name, each in asked.items()}
@@ -128,8 +128,7 @@ class Stack:
         title, purpose = SERVICES[name]
         if check is None:
             return Service(title, purpose, None, "asked", "", "no answer yet", None)
-        backend = next(each.backend for each in checks.COMPONENTS if each.name == name)
-        address = getattr(self._settings.backends, backend)
+        address = getattr(self._settings.backends, COMPONENTS[name].backend)
         link = None if address is None or name in WITHOUT_PAGE else f"{address}{PATHS.get(name, '')}"
         state = "down" if check.state == "left out" and name in self._seen else check.state
         finding = redacted(check.finding.rpartition(" (")[0] or check.finding)

@@ -1,7 +1,8 @@
-"""The certificate of a server of this program, which is read again when it was renewed."""
+"""A server of this program by HTTPS, whose certificate is read again when it was renewed."""
 
 import ssl
 from contextlib import suppress
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 from spark_app.errors import MachineError
@@ -43,3 +44,26 @@ class ServerCertificate:
         for context in (_server_context(), self.context):  # a pair that does not fit would spoil the one that serves
             context.load_cert_chain(self._file, key if key.exists() else None)
         self._changed = changed
+
+
+class CertifiedServer(ThreadingHTTPServer):
+    """A server whose threads do not keep the process alive, by HTTPS if it has a certificate."""
+
+    daemon_threads = True
+    certificate: ServerCertificate | None = None
+
+    def certify(self, certificate: ServerCertificate) -> None:
+        """Serves by HTTPS from now on.
+
+        The handshake happens in the thread of the request: a silent client holds up no other.
+        """
+        self.certificate = certificate
+        self.socket = certificate.context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+
+    def service_actions(self) -> None:
+        """Looks for a renewed certificate, between two requests."""
+        if self.certificate is not None:
+            self.certificate.refresh()
+
+    def handle_error(self, *_: object) -> None:
+        """Ignores clients that disconnect before they get their answer."""

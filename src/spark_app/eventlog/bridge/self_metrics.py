@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from prometheus_client.metrics_core import Metric as MetricFamily
 from prometheus_client.registry import Collector
 
 from spark_app.errors import MachineError
-from spark_app.eventlog.bridge.certificate import ServerCertificate
+from spark_app.eventlog.bridge.certificate import CertifiedServer, ServerCertificate
 from spark_app.eventlog.bridge.log_processor import ReadCounts
 from spark_app.eventlog.parse.locations import LogPath
 from spark_app.telemetry import spark_names
@@ -89,10 +89,7 @@ class SelfMetrics(Collector):
             )
             raise MachineError(text) from error
         if held is not None:
-            self._server.certificate = held
-            # The handshake happens in the thread of the request: a silent client holds up no other.
-            listening = self._server.socket
-            self._server.socket = held.context.wrap_socket(listening, server_side=True, do_handshake_on_connect=False)
+            self._server.certify(held)
         self._server.status, self._server.registry = status, registry
         self.port = int(self._server.server_address[1])
         threading.Thread(target=self._server.serve_forever, name="self-metrics", daemon=True).start()
@@ -143,20 +140,9 @@ def _family(metric: Metric, samples: Mapping[tuple[str, ...], float]) -> MetricF
     return family
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    certificate: ServerCertificate | None = None
-
-    def service_actions(self) -> None:
-        """Looks for a renewed certificate, between two requests."""
-        if self.certificate is not None:
-            self.certificate.refresh()
-
+class _Server(CertifiedServer):
     status: BridgeStatus
     registry: CollectorRegistry
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignores clients that disconnect before they get their answer."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from spark_app.errors import MachineError
-from spark_app.eventlog.bridge.certificate import ServerCertificate
+from spark_app.eventlog.bridge.certificate import CertifiedServer, ServerCertificate
 
 HOST: Final = "127.0.0.1"
 NAMES: Final = (HOST, "localhost")
@@ -88,10 +88,8 @@ Respond = Callable[[str, Mapping[str, str]], Answer]
 """Answers a path and its query."""
 
 
-class PageServer(ThreadingHTTPServer):
+class PageServer(CertifiedServer):
     """A server of pages; `url` is its address."""
-
-    daemon_threads = True
 
     def __init__(self, listening: int | Listening, respond: Respond) -> None:
         """Takes the port, of loopback if nothing else is said.
@@ -102,26 +100,17 @@ class PageServer(ThreadingHTTPServer):
         self.listening = Listening(listening) if isinstance(listening, int) else listening
         host, port = self.listening.host, self.listening.port
         file = self.listening.certificate
-        self._certificate = ServerCertificate(file) if file else None
+        certificate = ServerCertificate(file) if file else None
         try:
             super().__init__((host, port), partial(_Handler, respond))
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise MachineError(f"cannot listen on port {port} of {host}: {error.strerror}") from error
             raise MachineError(f"port {port} is in use: choose another with --port, or any with --port 0") from error
-        if self._certificate:  # the handshake happens in the thread of the request: a silent client holds up no other
-            context = self._certificate.context
-            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
-        self.url = f"{'https' if self._certificate else 'http'}://{host}:{self.server_port}/"
+        if certificate:
+            self.certify(certificate)
+        self.url = f"{'https' if certificate else 'http'}://{host}:{self.server_port}/"
         self._answering, self._done = 0, threading.Condition()
-
-    def service_actions(self) -> None:
-        """Looks for a renewed certificate, between two requests."""
-        if self._certificate:
-            self._certificate.refresh()
-
-    def handle_error(self, *_: object) -> None:
-        """Ignores browsers that break off."""
 
     def start(self, *beside: Callable[[], None]) -> None:
         """Serves pages, and runs other things beside, on threads that do not keep the process alive."""

@@ -3,7 +3,7 @@
 from typing import Final
 
 from spark_app.annexes.incidents.incident import OF_APPLICATION, Alert, Incident, Panel
-from spark_app.annexes.incidents.planting import KAFKA, Planting, forget_data
+from spark_app.annexes.incidents.planting import KAFKA, Planting, forget_topics
 
 
 def prepare(planting: Planting) -> None:
@@ -15,9 +15,7 @@ def prepare(planting: Planting) -> None:
 def undo(planting: Planting) -> None:
     """Starts the broker, ends the query, and deletes its topic and its checkpoint."""
     planting.docker.start(KAFKA)
-    planting.end_programs()
-    planting.delete_topics()
-    forget_data(planting)
+    forget_topics(planting)
 
 
 INCIDENT: Final = Incident(

@@ -3,15 +3,7 @@
 from typing import Final
 
 from spark_app.annexes.incidents.incident import OF_APPLICATION, Alert, Incident, Panel, finding
-from spark_app.annexes.incidents.planting import Planting, forget_data
-
-
-def undo(planting: Planting) -> None:
-    """Ends the query, and deletes its topic and its checkpoint."""
-    planting.end_programs()
-    planting.delete_topics()
-    forget_data(planting)
-
+from spark_app.annexes.incidents.planting import forget_topics
 
 INCIDENT: Final = Incident(
     does="sends more records to a topic than its streaming query may read",
@@ -21,5 +13,5 @@ INCIDENT: Final = Incident(
     panel=Panel("streaming", "Unread records", f"stream_lag_records{{{OF_APPLICATION}}} > 500"),
     cause=finding("falling_behind"),
     plant=lambda planting: planting.run_program("orders_stream.py", "400", "40", "35"),
-    undo=undo,
+    undo=forget_topics,
 )

@@ -129,7 +129,7 @@ def prometheus(template: str) -> str:
     )  # fmt: skip
     shown = [
         {
-            **{key: getattr(_alert(first), key) for key in ("name", "text", "severity", "only_warnings")},
+            **{key: getattr(_alert(first), key) for key in ("name", "text", "severity")},
             "rules": sorted(each.name for each in (first, *others)),
             "described_by": first.name,
         }

@@ -77,6 +77,7 @@ class Finding:
         cost_ratio: The cost as a share of the duration of the application; None if unknown or not judged yet.
         places: Where it was found, the highest cost first; a few of many.
         stream: The name of its streaming query, or the id of one without a name.
+        batch_of: The same of the streaming query in a batch of which its stage or its query ran.
         subject: What it is about: the job, the data that it reads, or the hosts that it runs on.
         limits: The thresholds of its rule as they were, by their keys in `config/diagnoses.yml`.
     """
@@ -94,6 +95,7 @@ class Finding:
     cost_ratio: float | None = None
     places: tuple[Place, ...] = ()
     stream: str | None = None
+    batch_of: str | None = None
     cost_low_ms: float | None = None
     cost_high_ms: float | None = None
     because: str | None = None

@@ -9,8 +9,10 @@ from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.stream_samples import Samples
 from spark_app.eventlog.model.streams import MAX_QUERIES, Batch
 
+FIRST_MS: Final = 300_000
+"""How much time of a query is judged first: who has started it waits for it, and its first batches are slow."""
 PERIOD_MS: Final = 900_000
-"""How much time of a query is judged at once: a quarter of the hour that alerts look back."""
+"""How much time of a query is judged at once later: a quarter of the hour that alerts look back."""
 
 
 class StreamPeriods:
@@ -30,7 +32,9 @@ class StreamPeriods:
         period.add(query.last)
         if len(self._unjudged) > MAX_QUERIES:
             self._unjudged.pop(next(iter(self._unjudged)))
-        if period.all[-1].ended - period.all[0].started < PERIOD_MS:
+        begin, end = period.all[0].started, period.all[-1].ended
+        judged_ms = begin - query.history.all[0].started
+        if end - begin < min(PERIOD_MS, max(FIRST_MS, judged_ms)):
             return []
         del self._unjudged[query.id]
         return diagnose.of_stream(self._app, query, period.all, self._thresholds)

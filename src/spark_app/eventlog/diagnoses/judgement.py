@@ -12,6 +12,10 @@ from spark_app.formatting import quantity
 
 MAX_GROUPS: Final = 200
 """How many causes of an application are tracked: texts of errors and paths have many values."""
+SHORTEST_MS: Final = 1000.0
+"""No cause with a lower cost is reported, however short the application is: so much differs from run to run."""
+SYMPTOM_RATIO: Final = 0.5
+"""What explains a symptom costs at least this share of it. Project."""
 MAX_PLACES: Final = 5
 """How many places of a cause are named: those with the highest costs."""
 
@@ -22,9 +26,20 @@ def duration_of(app: Application) -> float:
     return app.usage.wall_ms - waited
 
 
-def least_cost(app: Application, limits: Thresholds) -> float:
-    """The cost from which on a cause is reported, in milliseconds: a share of the application, within bounds."""
+def _little(app: Application, limits: Thresholds) -> float:
+    """The cost below which a finding is an info, in milliseconds: a share of the application, within bounds."""
     return max(limits.cost_ms, min(limits.cost_ratio * duration_of(app), limits.cost_most_ms))
+
+
+def least_cost(app: Application, limits: Thresholds) -> float:
+    """The cost from which on a cause is reported, in milliseconds.
+
+    Without streams, a cause with a large share is reported however short the application is: programs of half a minute
+    have causes, too. A stream is made for days, of which its first half minute says little.
+    """
+    least = _little(app, limits)
+    is_stream = app.streams.queries or app.batches
+    return least if is_stream else min(least, max(limits.cost_large_ratio * duration_of(app), SHORTEST_MS))
 
 
 @dataclass(slots=True)
@@ -82,13 +97,17 @@ class FindingGroups:
         self._groups[key].add(finding)
 
     def finding_of(self, finding: Finding, app: Application, limits: Thresholds) -> Finding | None:
-        """The finding for all places so far of the cause of a finding; None if it costs too little."""
+        """The finding for all places so far of the cause of a finding; None if it costs too little.
+
+        While an application runs, it is as short as it will never be again: no share of it is large.
+        """
         group = self._groups.get((finding.rule, finding.cause))
-        return None if group is None else _finding(group, app, limits)
+        return None if group is None else _finding(group, app, limits, _little(app, limits))
 
     def ranked(self, app: Application, limits: Thresholds) -> list[Finding]:
         """One finding for each cause that costs enough, in the order in which they are shown."""
-        found = (_finding(group, app, limits) for group in self._groups.values())
+        least = least_cost(app, limits)
+        found = (_finding(group, app, limits, least) for group in self._groups.values())
         return ranked(finding for finding in found if finding is not None)
 
 
@@ -114,8 +133,15 @@ def ranked(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _explains(cause: Finding, finding: Finding) -> bool:
-    """Whether a finding is a consequence of another: its rule says so, and all its places are among those of that."""
+    """Whether a finding is a consequence of another: its rule says so, and all its places are among those of that.
+
+    Of a symptom, whatever costs half as much in the batches of the same query is the cause.
+    """
     declared = rule_of(cause.rule)
+    if rule_of(finding.rule).is_symptom:
+        is_same = finding.stream is not None and finding.stream in (cause.stream, cause.batch_of)
+        costs = (cause.cost_ms or 0.0) >= SYMPTOM_RATIO * (finding.cost_ms or 0.0)
+        return is_same and costs and not declared.is_symptom
     if finding.rule not in declared.explains:
         return False
     if declared.explains_in == "application":
@@ -133,10 +159,10 @@ def _rank(finding: Finding) -> tuple[bool, bool, bool, float]:
     )
 
 
-def _finding(group: _Group, app: Application, limits: Thresholds) -> Finding | None:
+def _finding(group: _Group, app: Application, limits: Thresholds, least_ms: float) -> Finding | None:
     worst, length = group.worst, duration_of(app)
     cost, low, high = (None if ms is None else min(ms, float(length or ms)) for ms in group.costs_ms)
-    is_costly = cost is not None and cost >= least_cost(app, limits)
+    is_costly = cost is not None and cost >= _little(app, limits)
     severity, declared = worst.severity, rule_of(worst.rule)
     if declared.reports_always:
         severity = "warning" if is_costly or group.is_warning else "info"
@@ -144,8 +170,10 @@ def _finding(group: _Group, app: Application, limits: Thresholds) -> Finding | N
         name, threshold = declared.more_than
         if group.sums[name] <= getattr(limits, threshold):
             return None
-    elif cost is not None and not is_costly:
+    elif cost is not None and cost < least_ms:
         return None
+    elif cost is not None and not is_costly:
+        severity = "info"
     return replace(
         worst,
         severity=severity,

@@ -11,7 +11,10 @@ JUDGEMENT: Final = {
         ge=0,
         le=1,
     ),
-    "cost_ms": Limit(5000.0, "A cause with a lower cost is not reported.", ge=0),
+    "cost_ms": Limit(5000.0, "A cause with a lower cost is not reported, if its share is not large.", ge=0),
+    "cost_large_ratio": Limit(
+        0.2, "A cause with this share of the application is reported, however short that is.", ge=0, le=1
+    ),
     "cost_most_ms": Limit(
         180_000.0,
         "A cause with at least this cost is reported, however long the application takes.",

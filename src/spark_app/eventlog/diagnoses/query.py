@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Final
 
 from spark_app.eventlog.diagnoses import settings_advice
+from spark_app.eventlog.diagnoses.stream import of_batch
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, Severity
 from spark_app.eventlog.model import work_names
@@ -97,8 +98,10 @@ class QueryView:
         """A finding about this query."""
         message = f"{sentence(query_name(self.app, self.query.id))}: {text}"
         where = None if operator is None else excerpt(operator.text or operator.name, MAX_OPERATOR)
-        own = self.query.id
-        return Finding(rule, severity, message, advice, numbers, cost_ms, query=own, operator=where, cause=cause)
+        own, stream = self.query.id, of_batch(self.app, self.query.batch)
+        return Finding(
+            rule, severity, message, advice, numbers, cost_ms, query=own, operator=where, cause=cause, batch_of=stream
+        )
 
 
 def query_name(app: Application, number: int) -> str:

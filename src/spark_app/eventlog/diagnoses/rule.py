@@ -45,14 +45,12 @@ class Alert:
     Attributes:
         name: Of the alert; several rules may have one.
         text: Its description, with `{application}`; empty where another rule of the same alert has it.
-        severity: Its label.
-        only_warnings: Whether findings that are infos raise none.
+        severity: Its label; of a warning, only findings that are warnings raise it.
     """
 
     name: str
     text: str = ""
     severity: Severity = "warning"
-    only_warnings: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +72,7 @@ class Rule:
         tries: What `spark-app tune` tries because of it.
         alert: The alert that its findings raise, if any.
         comes_first: Whether its finding comes before all others.
+        is_symptom: Of a rule about streams: whether its finding says that a query is late, of which others say why.
         judges_few_batches: Of a rule about streams: whether it judges a query with few batches.
         check: Its function: from a view, or an application and the limits, to findings.
     """
@@ -89,6 +88,7 @@ class Rule:
     tries: tuple[Trial, ...] = ()
     alert: Alert | None = None
     comes_first: bool = False
+    is_symptom: bool = False
     judges_few_batches: bool = False
     check: Callable[..., Any] = list
 

@@ -7,6 +7,7 @@ from statistics import median
 from typing import Final
 
 from spark_app.eventlog.diagnoses import settings_advice
+from spark_app.eventlog.diagnoses.stream import of_batch
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, Severity
 from spark_app.eventlog.model import memory_settings, work_names
@@ -138,7 +139,10 @@ class StageView:
         info, job = self.stage.info, self.app.job_of(self.stage)
         query, key = None if job is None else job.query, (info.id, info.attempt)
         sentence = f"{self.name[:1].upper()}{self.name[1:]}: {text}"
-        return Finding(rule, severity, sentence, advice, numbers, cost_ms, stage=key, query=query, cause=cause)
+        stream = None if job is None else of_batch(self.app, job.batch)
+        return Finding(
+            rule, severity, sentence, advice, numbers, cost_ms, stage=key, query=query, cause=cause, batch_of=stream
+        )
 
 
 def stage_name(app: Application, info: StageInfo, properties: JobProperties | None) -> str:

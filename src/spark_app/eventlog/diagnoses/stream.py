@@ -8,9 +8,11 @@ from typing import Final
 
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, Severity
+from spark_app.eventlog.model import contention
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.stream_queries import StreamQuery
 from spark_app.eventlog.model.stream_samples import StreamSample, together
+from spark_app.eventlog.model.streams import BatchKey
 from spark_app.redaction import excerpt
 from spark_app.telemetry.names import ADD_BATCH
 
@@ -50,6 +52,11 @@ class StreamView:
         """The time for all else: finding out what is new, planning, and noting progress in the checkpoint."""
         return sum(self.total.phases_ms.values()) - self.work_ms
 
+    @cached_property
+    def slowdown(self) -> float:
+        """How much longer computation took on the hosts than on processors of its own; 1 where nothing tells."""
+        return contention.slowdown_between(self.app, self.total.started, self.total.ended) or 1.0
+
     @property
     def wall_ms(self) -> int:
         """From the start of the first batch to the end of the last one."""
@@ -84,11 +91,22 @@ class StreamView:
         severity: Severity = "warning",
     ) -> Finding:
         """A finding about this query."""
-        name = excerpt(self.query.name or "", MAX_NAME)
-        sentence = f"Streaming query {name}: {text}" if name else f"A streaming query without a name: {text}"
+        name = shown_name(self.query)
+        sentence = f"Streaming query {name}: {text}" if self.query.name else f"A streaming query without a name: {text}"
         numbers = {"batches": self.total.batches, **numbers}
-        cause, stream = self.query.name or self.query.id, name or self.query.id
-        return Finding(rule, severity, sentence, advice, numbers, cost_ms, cause=cause, stream=stream)
+        cause = self.query.name or self.query.id
+        return Finding(rule, severity, sentence, advice, numbers, cost_ms, cause=cause, stream=name)
+
+
+def shown_name(query: StreamQuery) -> str:
+    """The name of a query, as findings show it, or the id of one without a name."""
+    return excerpt(query.name or query.id, MAX_NAME)
+
+
+def of_batch(app: Application, key: BatchKey | None) -> str | None:
+    """The same of the query of a batch; None without a batch, or where the query is not known any more."""
+    query = None if key is None else app.streams.queries.get(key.query)
+    return None if query is None else shown_name(query)
 
 
 def view(

@@ -25,11 +25,14 @@ def measured_host(app: Application) -> HostLoad | None:
 
 def measured_load(app: Application, stage: StageAttempt) -> float | None:
     """The runnable threads per processor of the host during a stage; None without a sample."""
-    host, info = measured_host(app), stage.info
-    if host is None or info.submitted is None or info.completed is None:
-        return None
-    runnable = host.runnable(info.submitted, info.completed)
-    return None if runnable is None else runnable / host.processors
+    info = stage.info
+    return None if info.submitted is None or info.completed is None else _load(app, info.submitted, info.completed)
+
+
+def _load(app: Application, begin: int, end: int) -> float | None:
+    host = measured_host(app)
+    runnable = None if host is None else host.runnable(begin, end)
+    return None if host is None or runnable is None else runnable / host.processors
 
 
 def of_deserializing(totals: Totals) -> float | None:
@@ -52,6 +55,13 @@ def slowdown(app: Application, stage: StageAttempt) -> float | None:
         return measured_load(app, stage)
     totals = stage.totals
     return of_deserializing(totals) if totals.deserialize_ms >= MIN_DESERIALIZE_MS else None
+
+
+def slowdown_between(app: Application, begin: int, end: int) -> float | None:
+    """The same between two times, or of all tasks so far where the load of the host was not measured."""
+    if measured_host(app) is not None:
+        return _load(app, begin, end)
+    return of_all_deserializing(app) if app.deserialize_ms >= MIN_DESERIALIZE_MS else None
 
 
 def processor_wait_ms(app: Application, stage: StageAttempt) -> float | None:

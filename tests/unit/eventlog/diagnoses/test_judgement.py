@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,6 +52,27 @@ def test_a_cause_must_cost_a_share_of_the_application(minutes: int, least: float
     assert least_cost(app, DEFAULTS) == least
     assert FindingGroups([spill(1, least)]).ranked(app, DEFAULTS)
     assert not FindingGroups([spill(1, least - 1)]).ranked(app, DEFAULTS)
+
+
+def test_a_cause_with_a_fifth_of_a_short_application_is_an_info() -> None:
+    """No warning, which would raise an alert: it has little to gain. Below a second, runs differ by as much."""
+    app = application(12_000)
+    assert [each.severity for each in FindingGroups([spill(1, 2400)]).ranked(app, DEFAULTS)] == ["info"]
+    assert [each.severity for each in FindingGroups([spill(1, 5000)]).ranked(app, DEFAULTS)] == ["warning"]
+    assert not FindingGroups([spill(1, 2399)]).ranked(app, DEFAULTS)
+    assert not FindingGroups([spill(1, 999)]).ranked(application(3000), DEFAULTS)
+
+
+def test_a_late_query_is_a_symptom_of_what_costs_half_as_much_in_its_batches() -> None:
+    """The cause comes first, as an info, too; neither that of another query, nor another symptom."""
+    late = Finding("batch_longer_than_trigger", "warning", "Late", "", {"late_batches": 9}, 60_000, stream="orders")
+    behind = replace(late, rule="falling_behind")
+    wait = Finding("external_wait", "info", "Waits", "", {}, 30_000, stage=(1, 0), batch_of="orders")
+    assert [each.rule for each in ranked([late, wait, behind])] == [
+        "external_wait", "batch_longer_than_trigger", "falling_behind",
+    ]  # fmt: skip
+    others = (replace(wait, batch_of="visits"), replace(wait, cost_ms=29_000), replace(wait, batch_of=None))
+    assert all(ranked([late, each])[0].rule == "batch_longer_than_trigger" for each in others)
 
 
 def test_places_of_one_cause_are_one_finding_with_the_sum_of_their_costs() -> None:

@@ -21,7 +21,7 @@ _READ_FAILURE: Final = (
 
 @rule(
     reports_always=True,
-    alert=Alert("SparkRetries", only_warnings=True),
+    alert=Alert("SparkRetries"),
 )
 def failed_tasks(view: StageView) -> Finding | None:
     """Task attempts that fail because of their own code or data.

@@ -17,6 +17,7 @@ BUSY: Final = 0.9
 
 @rule(
     adds=("batches", "lag_growth_records"),
+    is_symptom=True,
     limits={"behind_batches": Limit(3.0, "Falling behind: growth of the lag, in batches, at least.", gt=0)},
     alert=Alert(
         "SparkStreamBehind",

@@ -36,7 +36,6 @@ _READ_LOGS: Final = (
     alert=Alert(
         "SparkExecutorsLost",
         "In the last hour of {application} executors were lost and their work was repeated.",
-        only_warnings=True,
     ),
 )
 def lost_executors(app: Application, _limits: Thresholds) -> list[Finding]:

@@ -30,7 +30,6 @@ _ELSEWHERE: Final = (
     alert=Alert(
         "SparkExecutorsMissing",
         "In the last hour of {application} jobs waited for executors, and none was there.",
-        only_warnings=True,
     ),
 )
 def missing_executors(app: Application, limits: Thresholds) -> list[Finding]:

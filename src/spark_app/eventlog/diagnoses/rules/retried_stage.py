@@ -15,7 +15,6 @@ from spark_app.formatting import duration, quantity
     alert=Alert(
         "SparkRetries",
         "In the last hour of {application} so many tasks or stages failed that it cost time, or the job.",
-        only_warnings=True,
     ),
 )
 def retried_stage(view: StageView) -> Finding | None:

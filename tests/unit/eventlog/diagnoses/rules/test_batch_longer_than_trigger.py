@@ -22,3 +22,12 @@ def test_batches_without_a_trigger_are_not_too_long() -> None:
     """Each starts when the one before it has ended."""
     app = application(batch(number, at=2 * number, seconds=2) for number in range(20))
     assert "batch_longer_than_trigger" not in found(app)
+
+
+@pytest.mark.parametrize(("slowdown", "severity"), [(1.9, "warning"), (2.5, "warning"), (3.5, "info")])
+def test_a_busy_host_explains_batches_that_are_in_time_on_a_quiet_one(slowdown: float, severity: str) -> None:
+    """A third of 3 s is as long as the trigger; below twice the time, a host is not busy."""
+    app = application([batch(4 * number, at=4 * number, seconds=3) for number in range(11)], trigger_ms=1000)
+    app.deserialize_cpu_ns, app.deserialize_ms = 1_000_000_000, round(1000 * slowdown)
+    finding = found(app)["batch_longer_than_trigger"]
+    assert (finding.severity, "the host made" in finding.text) == (severity, severity == "info")

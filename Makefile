@@ -1,11 +1,12 @@
 # Needs git, make, Python 3.11-3.13 and Java 17 or newer; every target sets up the rest by itself.
 .DEFAULT_GOAL := help
 .PHONY: help install install-dev archive format lint type-check test test-faults test-streams test-compare test-readme test-recipes test-browser \
-        test-stack test-wheel wheel release e2e e2e-long e2e-ha e2e-s3 e2e-tls e2e-kubernetes check dev-check ci chaos record bench bench-stack run-etl run-streaming run-ml requirements docker-up docker-full-up \
+        test-stack test-wheel wheel release e2e e2e-long e2e-ha e2e-s3 e2e-tls e2e-kubernetes check dev-check ci chaos record pictures bench bench-stack run-etl run-streaming run-ml requirements docker-up docker-full-up \
         docker-down docker-clean status logs clean
 
 VENV := .venv/bin
 PYTHON := $(VENV)/python
+DASHBOARDS ?= ../shared/tools/dashboards
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,6 +97,14 @@ chaos: archive wheel ## Kill runs, streams and Kafka at many points and damage e
 	$(PYTHON) -m pytest tests/chaos
 	$(PYTHON) -m pytest -m "" tests/documentation
 	$(PYTHON) -m pytest -m before_release tests/integration tests/stack tests/wheel
+
+pictures: ## Draw the dashboards of the running stack into build/pictures, and check what each panel shows; needs npm, Chromium and the tool of DASHBOARDS
+	@test -f $(DASHBOARDS)/look.mjs || { echo "$(DASHBOARDS) has no look.mjs: set DASHBOARDS to the tool that draws Grafana's panels" >&2; exit 2; }
+	@mkdir -p build/dashboards build/pictures
+	@cp -r $(DASHBOARDS)/. build/dashboards
+	@cd build/dashboards && npm ci --ignore-scripts --legacy-peer-deps --no-audit --no-fund && node build.mjs
+	@for width in 1600 400; do (cd build/dashboards && node look.mjs --clone ../.. --out ../pictures --hours 1 --width $$width) || exit 1; done
+	@$(PYTHON) -m grafana.drawn build/pictures
 
 record: archive ## Record the event logs and the compared runs that tests replay
 	$(PYTHON) -m tests.eventlogs.record

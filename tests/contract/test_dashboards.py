@@ -9,8 +9,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import yaml
 
+from grafana import drawn
 from spark_app.telemetry import names, spark_names
 from spark_app.telemetry.prometheus_names import label, series
 from tests.contract.dashboards import (
@@ -403,3 +405,22 @@ def test_changed_panel_is_a_changed_line() -> None:
                 yield f"{panel['title']} is not on a line"
 
     assert violations(rule, BOARDS) == []
+
+
+def test_a_picture_with_too_much_or_nothing_that_is_right_is_a_fault(tmp_path: Path) -> None:
+    """Tiles, bars and legends have their limits; what cannot be drawn, has no answer or no number is named."""
+    good = {"board": "Streaming", "panel": "States", "type": "stat", "answers": [{"series": 1}]}
+    bad = [
+        {**good, "shown": [[f"query {number}", "1"] for number in range(7)]},
+        {**good, "type": "timeseries", "legend": ['{job="x"}', *map(str, range(10))], "nan": 2},
+        {**good, "type": "bargauge", "negative": 1},
+        {**good, "answers": [{"error": "parse error"}]},
+        {**good, "failed": "TypeError: x\n at y"},
+    ]
+    assert drawn.main(tmp_path) == 2
+    (tmp_path / "report-1600.json").write_text(json.dumps([good]), encoding="utf-8")
+    assert drawn.main(tmp_path) == 0
+    (tmp_path / "report-400.json").write_text(json.dumps(bad), encoding="utf-8")
+    assert drawn.main(tmp_path) == 1
+    counts = [len(list(drawn.faults(msgspec.convert(each, drawn.Panel)))) for each in bad]
+    assert counts == [1, 3, 1, 1, 1]

@@ -21,8 +21,10 @@ from spark_app.settings import load_settings
 from tests.readme import README, ROOT, commands
 
 ELSEWHERE: Final = ("make", "uv", "source", "./scripts/", "spark-app doctor")
+DAY: Final = "OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 spark-app etl --date 2024-01-01"
 SAME: Final = {
-    "make run-etl DATE=2024-01-01": "spark-app etl --date 2024-01-01",
+    "make run-etl DATE=2024-01-01": DAY,
+    "spark-app etl --date 2024-01-01": DAY,
     "spark-app ml": "make run-ml",
     "spark-app streaming --for 1m": 'make run-streaming ARGS="--for 1m"',
 }

@@ -10,6 +10,6 @@ INCIDENT: Final = Incident(
     touches=("spark-master",),
     alert=Alert("SparkApplicationFailed", OF_APPLICATION),
     panel=Panel("spark-performance", "Failed", f"spark_jobs_failed_total{{{OF_APPLICATION}}} > 0"),
-    cause=finding("collect_to_driver"),
+    cause=finding("failed_application"),
     plant=lambda planting: planting.run_program("driver_collects.py"),
 )

@@ -11,11 +11,12 @@ from typing import Any, Final
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DateType, StructType, TimestampNTZType, TimestampType
 
 from spark_app.engine import ddl
 from spark_app.errors import ConfigError
 
+INSTANTS: Final = (TimestampType, TimestampNTZType)
 UNSTORED: Final = frozenset(" ,;{}()\n\t=")
 """Characters that Delta stores in no name of a column."""
 
@@ -92,22 +93,29 @@ class CodeLocation:
             )
 
     def require_types(self, function: str, rows: DataFrame, schema: StructType) -> DataFrame:
-        """The rows with the types of a schema, as far as Spark stores the ones as the others.
+        """The rows with the types of a schema, as far as Spark stores the ones as the others without a loss.
 
         Raises:
-            DeclarationError: A function that is declared here returns a column of a type that is not stored so.
+            DeclarationError: A function that is declared here returns a column of a type that is not stored so; Spark
+                would store an instant as a date, without its time.
         """
+        kinds = {field.name: field.dataType for field in rows.schema}
+        for field in schema:
+            if isinstance(field.dataType, DateType) and isinstance(kinds.get(field.name), INSTANTS):
+                raise self._of_type(function, field.name, kinds[field.name].simpleString(), "date")
         try:
             return rows.to(schema)
         except AnalysisException as error:
             given = error.getMessageParameters() or {}
             if not {"name", "type", "expectedType"} <= given.keys():
                 raise
-            name, kind, expected = (given[key].strip('"`') for key in ("name", "type", "expectedType"))
-            raise self.error(
-                f"{function} returns {name} as {kind.lower()}, and declares it as {expected.lower()}: cast it, or "
-                "declare what it is"
-            ) from error
+            raise self._of_type(function, *(given[key].strip('"`') for key in ("name", "type", "expectedType"))) from error
+
+    def _of_type(self, function: str, name: str, kind: str, expected: str) -> DeclarationError:
+        return self.error(
+            f"{function} returns {name} as {kind.lower()}, and declares it as {expected.lower()}: cast it, or "
+            "declare what it is"
+        )
 
 
 def columns_of(names: str | Sequence[str]) -> tuple[str, ...]:

@@ -139,7 +139,6 @@ def start(
     """
     ensure_dir(log_file.parent)
     call_sites.install(str(Path(__file__).parents[1] / room) for room in PIPELINE_ROOMS)
-    _turn_python_logs_to(log_file)
     properties = _configured(settings)
     early = jvm.gateway() if jvm else None
     gateway = _joined(log_file) if early is None and _has_jvm() else None
@@ -149,6 +148,7 @@ def start(
     if executor_options is not None and (added := executor_options(properties["spark.master"])):
         properties[OF_EXECUTORS] = f"{properties.get(OF_EXECUTORS, '')} {added}".strip()
     properties[EVENTS] = _event_folder(properties.get(EVENTS, str(settings.events_path)))
+    _turn_python_logs_to(log_file)
     properties.setdefault("spark.sql.warehouse.dir", settings.warehouse_path)  # or else Spark makes one where we stand
     if gateway is None:
         properties = _embedded(properties, log_file, collector)

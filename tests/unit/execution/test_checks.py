@@ -255,6 +255,14 @@ MISTAKES: Final = (
         r"bronze_orders returns ordered_at as int, and declares it as timestamp: cast it, or declare what it is",
     ),
     Mistake(
+        "an instant for a date",
+        DAYS,
+        29,
+        'F.col("date")',
+        'F.col("ordered_at")',
+        r"orders returns day as timestamp, and declares it as date: cast it, or declare what it is",
+    ),
+    Mistake(
         "a nested type in a source",
         SOURCES,
         5,

@@ -109,7 +109,8 @@ class CodeLocation:
             given = error.getMessageParameters() or {}
             if not {"name", "type", "expectedType"} <= given.keys():
                 raise
-            raise self._of_type(function, *(given[key].strip('"`') for key in ("name", "type", "expectedType"))) from error
+            texts = (given[key].strip('"`') for key in ("name", "type", "expectedType"))
+            raise self._of_type(function, *texts) from error
 
     def _of_type(self, function: str, name: str, kind: str, expected: str) -> DeclarationError:
         return self.error(

@@ -105,10 +105,14 @@ class FindingGroups:
         return None if group is None else _finding(group, app, limits, _little(app, limits))
 
     def ranked(self, app: Application, limits: Thresholds) -> list[Finding]:
-        """One finding for each cause that costs enough, in the order in which they are shown."""
+        """One finding for each cause that costs enough, in the order in which they are shown.
+
+        Together they cost at most the time of the application: two causes may claim the same second, such as a join and
+        the wait for the processors that it runs on, and what comes later claims what is left.
+        """
         least = least_cost(app, limits)
         found = (_finding(group, app, limits, least) for group in self._groups.values())
-        return ranked(finding for finding in found if finding is not None)
+        return _within(duration_of(app), ranked(finding for finding in found if finding is not None))
 
 
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
@@ -130,6 +134,22 @@ def ranked(findings: Iterable[Finding]) -> list[Finding]:
             explained.setdefault(cause, []).append(replace(finding, text=text, because=ordered[cause].rule))
     causes = sorted(first, key=lambda cause: (first[cause], cause))
     return [each for cause in causes for each in (ordered[cause], *explained.get(cause, ()))]
+
+
+def _within(length_ms: float, findings: Iterable[Finding]) -> list[Finding]:
+    """The findings with costs that are at most a length together."""
+    left, shared = length_ms, list[Finding]()
+    for finding in findings:
+        shared.append(_at_most(left, finding, length_ms))
+        left -= shared[-1].cost_ms or 0.0
+    return shared
+
+
+def _at_most(ms: float, finding: Finding, length_ms: float) -> Finding:
+    if finding.cost_ms is None or finding.cost_ms <= ms:
+        return finding
+    low = None if finding.cost_low_ms is None else min(finding.cost_low_ms, ms)
+    return replace(finding, cost_ms=ms, cost_low_ms=low, cost_ratio=ms / length_ms if length_ms else None)
 
 
 def _explains(cause: Finding, finding: Finding) -> bool:

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,6 +64,20 @@ def test_a_cause_with_a_fifth_of_a_short_application_is_an_info() -> None:
     assert not FindingGroups([spill(1, 999)]).ranked(application(3000), DEFAULTS)
 
 
+def test_costs_together_are_at_most_the_time_of_the_application() -> None:
+    """What comes later claims what is left: the seconds are the same."""
+    app = application(MINUTE)
+    join = Finding("cross_join", "warning", "Joins", "", {}, 40_000, query=1)
+    wait = Finding("cpu_starvation", "warning", "Waits", "", {}, 30_000, stage=(1, 0), subject="host")
+    found = FindingGroups([wait, join]).ranked(app, DEFAULTS)
+    assert [(each.rule, each.cost_ms, each.cost_ratio) for each in found] == [
+        ("cross_join", 40_000, 2 / 3),
+        ("cpu_starvation", 20_000, 1 / 3),
+    ]
+    costs = [(sum(each.cost_ms or 0 for each in findings), length) for length, findings in of_recorded()]
+    assert [(cost, length) for cost, length in costs if cost > length + 1] == []
+
+
 def test_a_late_query_is_a_symptom_of_what_costs_half_as_much_in_its_batches() -> None:
     """The cause comes first, as an info, too; neither that of another query, nor another symptom."""
     late = Finding("batch_longer_than_trigger", "warning", "Late", "", {"late_batches": 9}, 60_000, stream="orders")
@@ -86,12 +101,20 @@ def test_places_of_one_cause_are_one_finding_with_the_sum_of_their_costs() -> No
     assert finding.cost == "about 6.0 s, 10 % of the application"
 
 
+@cache
+def of_recorded() -> list[tuple[float, list[Finding]]]:
+    """The durations of recorded applications, and what rules find there, whatever it costs."""
+    copied = pairs()["speculation-dataframe"].log("planted")
+    logs = (copied, *(file for folder in RECORDED for file in (EVENT_LOGS / folder).glob("*.zst")))
+    apps = (reader.read(log).app for log in logs)
+    return [(duration_of(app), diagnose.diagnose(app, SMALL)) for app in apps]
+
+
 def test_what_is_added_is_evidence_of_its_rule() -> None:
     """By what rules find in recorded applications, whatever it costs; each rule that adds up finds something there."""
     known: dict[str, set[str]] = {}
-    copied = pairs()["speculation-dataframe"].log("planted")
-    for recorded in (copied, *(file for folder in RECORDED for file in (EVENT_LOGS / folder).glob("*.zst"))):
-        for finding in diagnose.diagnose(reader.read(recorded).app, SMALL):
+    for _, findings in of_recorded():
+        for finding in findings:
             known.setdefault(finding.rule, set()).update(finding.numbers)
     added = [(name, number) for name, rule in rules().items() for number in rule.adds]
     assert [(name, number) for name, number in added if number not in known.get(name, ())] == []

@@ -118,7 +118,7 @@ class FindingGroups:
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
     """Findings in the order in which they are shown: a failure of the application, then warnings, then by cost.
 
-    Of equal severity, those about the host come last: they are true of whatever runs there.
+    Those about the host come last: they are true of whatever runs there.
 
     What a finding explains follows it. It comes as early as the most important of both would alone: its own cost may be
     unknown, as that of a cache that nothing uses and that fills the memory.
@@ -173,8 +173,8 @@ def _explains(cause: Finding, finding: Finding) -> bool:
 def _rank(finding: Finding) -> tuple[bool, bool, bool, float]:
     return (
         not rule_of(finding.rule).comes_first,
-        finding.severity != "warning",
         finding.subject == "host",
+        finding.severity != "warning",
         -(finding.cost_ms or 0),
     )
 

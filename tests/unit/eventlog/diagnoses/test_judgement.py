@@ -240,7 +240,7 @@ def test_periods_of_a_query_are_one_finding() -> None:
 
 
 def test_the_host_does_not_hide_the_program() -> None:
-    """What is about the host comes last of its severity, whatever it costs; infos about the program are after that."""
+    """What is about the host comes last, whatever it costs."""
     host = Finding("cpu_starvation", "warning", "", "", {}, 60_000.0, subject="host")
     job, info = Finding("partition_skew", "warning", "", "", {}, 9000.0), Finding("spill", "info", "", "", {}, 70_000.0)
-    assert [each.rule for each in ranked([info, host, job])] == ["partition_skew", "cpu_starvation", "spill"]
+    assert [each.rule for each in ranked([info, host, job])] == ["partition_skew", "spill", "cpu_starvation"]

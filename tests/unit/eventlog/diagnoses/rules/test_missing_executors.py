@@ -21,13 +21,13 @@ def finding(*lines: Line, settings: dict[str, str] = POD) -> Finding | None:
 
 
 def waiting(seconds: int) -> list[Line]:
-    """A job that waits for its two executors, and then runs as long."""
+    """A job that waits for its two executors, and then runs as long, a task on each of their cores."""
     came = 2000 + seconds * 1000
     executors = [log.executor(number, time=came) for number in ("1", "2")]
     end = came + seconds * 1000
     times: dict[str, Any] = {"Launch Time": came, "Finish Time": end}
-    ends = log.task(1, 0, **times)
-    run = [log.stage(0), *executors, ends | {"Event": "SparkListenerTaskStart"}, ends]
+    ends = [log.task(number, 0, **times) for number in range(1, 5)]
+    run = [log.stage(0), *executors, *(each | {"Event": "SparkListenerTaskStart"} for each in ends), *ends]
     return [log.job(0, [0], time=2000), *run, log.stage(0, end=end), log.job_ended(0, time=end), log.ended(end)]
 
 

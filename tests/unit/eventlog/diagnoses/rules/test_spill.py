@@ -22,10 +22,16 @@ def test_spill_without_a_wait_costs_a_processor_only() -> None:
     assert (finding.cost_low_ms, finding.cost_ms, finding.cost_high_ms) == (4000, 5000, 10_000)
 
 
+END = log.ended(110_000)
+"""So late that no other finding claims the same seconds."""
+
+
 def test_spill_waits_no_longer_than_the_disk_takes_and_the_tasks_waited() -> None:
     """Of 40 s of waiting 32.8 s may be for 2 GiB; all of it is the most. Of 10 s, all are."""
     long, short = (
-        found(stage([task(0, 60, **spilled(2 * GIB), **{"Executor CPU Time": cpu * 10**9})], seconds=60))["spill"]
+        found([*stage([task(0, 60, **spilled(2 * GIB), **{"Executor CPU Time": cpu * 10**9})], seconds=60), END])[
+            "spill"
+        ]
         for cpu in (20, 50)
     )
     assert long.cost_ms == pytest.approx(2.5e-6 * 2 * GIB + 2 * 2048 / 125 * 1000)
@@ -37,7 +43,7 @@ def test_spill_costs_less_on_more_hosts() -> None:
     """Each host has a disk of its own; executors of one host share it."""
     lines = stage([task(0, 60, **spilled(2 * GIB))], seconds=60)
     more = [log.executor("1", host="h"), log.executor("2", host="other")]
-    assert found([*lines[:2], *more, *lines[2:]])["spill"].cost_ms == pytest.approx(2048 / 125 * 1000)
+    assert found([*lines[:2], *more, *lines[2:], END])["spill"].cost_ms == pytest.approx(2048 / 125 * 1000)
 
 
 def test_spill_costs_no_more_than_the_stage_took() -> None:

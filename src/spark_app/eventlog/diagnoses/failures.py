@@ -238,6 +238,21 @@ FAILURES: Final = (
         "checkpoint, or with `failOnDataLoss` false.",
     ),
     Failure(
+        "topic_missing",
+        r"UnknownTopicOrPartitionException|UNKNOWN_TOPIC_OR_PARTITION|does not host this topic-partition|"
+        r"Topic \S+ not present in metadata",
+        "Kafka has no topic of this name. Create it, or correct the name in `subscribe` or `topic`; a broker that "
+        "creates topics by itself needs `auto.create.topics.enable`.",
+    ),
+    Failure(
+        "kafka_unreachable",
+        r"Timed out waiting for a node assignment|Timed out waiting to send the call|TimeoutException: Call\(callName=|"
+        r"TimeoutException: Timeout of \d+ms expired before|No resolvable bootstrap urls",
+        "No broker of Kafka answers. Check that the brokers run, and `kafka.bootstrap.servers` and the security "
+        "settings from where the driver and the executors run. A query goes on from its checkpoint when it is started "
+        "again: nothing is lost that Kafka still has.",
+    ),
+    Failure(
         "checkpoint_of_another_query",
         r"STATE_STORE_(?:KEY|VALUE)_SCHEMA_NOT_COMPATIBLE|STATEFUL_OPERATOR_NOT_MATCH|StateSchemaNotCompatible|"
         r"sources in the checkpoint offsets and now there are",

@@ -12,6 +12,7 @@ from spark_app.eventlog.model.entities import Query
 
 ADAPTIVE: Final = "spark.sql.adaptive.enabled"
 COALESCE: Final = "spark.sql.adaptive.coalescePartitions.enabled"
+PARALLELISM_FIRST: Final = "spark.sql.adaptive.coalescePartitions.parallelismFirst"
 SKEW_JOIN: Final = "spark.sql.adaptive.skewJoin.enabled"
 SKEW_BYTES: Final = "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes"
 BROADCAST: Final = "spark.sql.autoBroadcastJoinThreshold"
@@ -27,6 +28,7 @@ ROCKSDB: Final = "RocksDBStateStoreProvider"
 DEFAULTS: Final[Mapping[str, str]] = {
     ADAPTIVE: "true",
     COALESCE: "true",
+    PARALLELISM_FIRST: "true",
     SKEW_JOIN: "true",
     SKEW_BYTES: "256MB",
     BROADCAST: "10MB",

@@ -207,4 +207,15 @@ def closure(*, planted: bool, names: int = 1_200_000, tasks: int = 40) -> None:
 
 
 if __name__ == "__main__":
-    main(renames, unions, branches, nights, positions, outputs, shuffled, counted, distinct, closure)
+    main(
+        renames,
+        unions,
+        branches,
+        nights,
+        positions,
+        outputs,
+        shuffled,
+        counted,
+        distinct,
+        closure,
+    )

@@ -206,6 +206,22 @@ def closure(*, planted: bool, names: int = 1_200_000, tasks: int = 40) -> None:
     spark.stop()
 
 
+def looped(*, planted: bool, regions: int = 60, rows: int = 1_000_000) -> None:
+    """The sales of each region: a loop asks for one after the other, or one query for all."""
+    spark = session("regions", sql_shuffle_partitions="4")
+    region = (F.col("id") % regions).alias("region")
+    spark.range(0, rows, 1, 4).select("id", region, (F.col("id") % 97).alias("price")).write.parquet("sales")
+    sales = spark.read.parquet("sales")
+    totals: dict[int, Any] = {}
+    with place(spark):
+        if planted:
+            for each in range(regions):
+                totals[each] = sales.where(F.col("region") == each).agg(F.sum("price")).collect()[0][0]
+        else:
+            totals = dict(sales.groupBy("region").agg(F.sum("price")).collect())
+    spark.stop()
+
+
 if __name__ == "__main__":
     main(
         renames,
@@ -218,4 +234,5 @@ if __name__ == "__main__":
         counted,
         distinct,
         closure,
+        looped,
     )

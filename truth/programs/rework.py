@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from truth.programs.common import digest, done, hashed, main, place, session
@@ -222,6 +222,25 @@ def looped(*, planted: bool, regions: int = 60, rows: int = 1_000_000) -> None:
     spark.stop()
 
 
+def sliding(*, planted: bool, rows: int = 300_000, width: int = 3000) -> None:
+    """Means of the last values of sensors: of a frame that slides, or by the difference of two running sums."""
+    spark = session("sensors", sql_shuffle_partitions="2", sql_adaptive_coalescePartitions_enabled="false")
+    values = spark.range(0, rows, 1, 4).select(
+        "id", (F.col("id") % 16).alias("sensor"), (F.col("id") * 7 % 1001).alias("value")
+    )
+    by = Window.partitionBy("sensor").orderBy("id")
+    with place(spark):
+        if planted:
+            done(values.select("id", F.sum("value").over(by.rowsBetween(1 - width, 0)).alias("total")))
+        else:
+            running = values.select(
+                "id", "sensor", F.sum("value").over(by.rowsBetween(Window.unboundedPreceding, 0)).alias("s")
+            )
+            before = F.coalesce(F.lag("s", width).over(by), F.lit(0))
+            done(running.select("id", (F.col("s") - before).alias("total")))
+    spark.stop()
+
+
 if __name__ == "__main__":
     main(
         renames,
@@ -235,4 +254,5 @@ if __name__ == "__main__":
         distinct,
         closure,
         looped,
+        sliding,
     )

@@ -241,6 +241,23 @@ def sliding(*, planted: bool, rows: int = 300_000, width: int = 3000) -> None:
     spark.stop()
 
 
+def fields(*, planted: bool, rows: int = 600_000, each: int = 12) -> None:
+    """The fields of documents of JSON: each of them by a parse of its own, or all by one."""
+    spark = session("documents")
+    names = [f"field{number}" for number in range(each)]
+    numbers = ", ".join(f"'{name}', id % {number + 7}" for number, name in enumerate(names))
+    document = f"to_json(named_struct('note', sha2(string(id), 256), {numbers}))"
+    spark.range(0, rows, 1, 4).selectExpr(f"{document} AS body").write.parquet("documents")
+    documents = spark.read.parquet("documents")
+    with place(spark):
+        if planted:
+            done(documents.select(*[F.get_json_object("body", f"$.{name}").alias(name) for name in names]))
+        else:
+            schema = ", ".join(f"{name} string" for name in names)
+            done(documents.select(F.from_json("body", schema).alias("parsed")).select("parsed.*"))
+    spark.stop()
+
+
 if __name__ == "__main__":
     main(
         renames,
@@ -255,4 +272,5 @@ if __name__ == "__main__":
         closure,
         looped,
         sliding,
+        fields,
     )

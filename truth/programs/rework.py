@@ -206,6 +206,23 @@ def closure(*, planted: bool, names: int = 1_200_000, tasks: int = 40) -> None:
     spark.stop()
 
 
+def called_twice(*, planted: bool, rows: int = 600_000) -> None:
+    """Scores above a limit, for which Spark calls the function in the filter and again behind it, or once."""
+    from pyspark.sql.pandas.functions import PandasUDFType, pandas_udf
+
+    spark = session("scores")
+
+    def score(numbers: Any) -> Any:
+        return numbers.map(lambda number: hashed(number, 30))
+
+    of: Any = pandas_udf(score, "long", PandasUDFType.SCALAR)
+    if not planted:
+        of = of.asNondeterministic()
+    with place(spark):
+        done(spark.range(0, rows, 1, 4).withColumn("score", of("id")).where("score >= 10").select("id", "score"))
+    spark.stop()
+
+
 def looped(*, planted: bool, regions: int = 60, rows: int = 1_000_000) -> None:
     """The sales of each region: a loop asks for one after the other, or one query for all."""
     spark = session("regions", sql_shuffle_partitions="4")
@@ -270,6 +287,7 @@ if __name__ == "__main__":
         counted,
         distinct,
         closure,
+        called_twice,
         looped,
         sliding,
         fields,

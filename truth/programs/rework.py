@@ -206,6 +206,21 @@ def closure(*, planted: bool, names: int = 1_200_000, tasks: int = 40) -> None:
     spark.stop()
 
 
+def inferred(*, planted: bool, rows: int = 1_500_000) -> None:
+    """Amounts by shop from lines of JSON, whose schema Spark infers by reading all of them, or is given."""
+    spark = session("orders", sql_shuffle_partitions="4")
+    numbers = ", ".join(f"'part{each}', id % {each + 7}" for each in range(12))
+    order = (
+        f"named_struct('id', id, 'shop', id % 500, 'amount', id % 97 * 0.5, 'note', sha2(string(id), 256), {numbers})"
+    )
+    spark.range(0, rows, 1, 4).selectExpr(f"to_json({order}) AS value").write.text("orders")
+    reader = spark.read if planted else spark.read.schema("id long, shop long, amount double")
+    with place(spark):
+        orders = reader.json("orders")
+    done(orders.groupBy("shop").agg(F.sum("amount"), F.count("id")))
+    spark.stop()
+
+
 def called_twice(*, planted: bool, rows: int = 600_000) -> None:
     """Scores above a limit, for which Spark calls the function in the filter and again behind it, or once."""
     from pyspark.sql.pandas.functions import PandasUDFType, pandas_udf
@@ -287,6 +302,7 @@ if __name__ == "__main__":
         counted,
         distinct,
         closure,
+        inferred,
         called_twice,
         looped,
         sliding,

@@ -238,6 +238,23 @@ def called_twice(*, planted: bool, rows: int = 600_000) -> None:
     spark.stop()
 
 
+def patterns(*, planted: bool, rows: int = 60_000) -> None:
+    """The status and the time of requests of a log: by a pattern of the whole line, or of the words before them."""
+    spark = session("requests", sql_shuffle_partitions="4")
+    head = "concat('2026-11-01 INFO [worker-', id % 7, '] handled GET /orders/', id, ' trace=', sha2(string(id), 256))"
+    line = f"concat({head}, ' user=u', id % 5000, ' status=', 200 + id % 4 * 100, ' took=', id % 900, 'ms')"
+    spark.range(0, rows, 1, 4).selectExpr(f"{line} AS message").write.parquet("requests")
+    whole = r"(.*)\s+(.*)\[(.*)\](.*)user=(.*)\s(.*)status=(.*)\s+took=(.*)ms"
+    status, took = ((whole, 7), (whole, 8)) if planted else ((r"status=(\d+)", 1), (r"took=(\d+)", 1))
+    with place(spark):
+        done(
+            spark.read.parquet("requests").select(
+                F.regexp_extract("message", *status).alias("status"), F.regexp_extract("message", *took).alias("took")
+            )
+        )
+    spark.stop()
+
+
 def looped(*, planted: bool, regions: int = 60, rows: int = 1_000_000) -> None:
     """The sales of each region: a loop asks for one after the other, or one query for all."""
     spark = session("regions", sql_shuffle_partitions="4")
@@ -303,6 +320,7 @@ if __name__ == "__main__":
         distinct,
         closure,
         inferred,
+        patterns,
         called_twice,
         looped,
         sliding,

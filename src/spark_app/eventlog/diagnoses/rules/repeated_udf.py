@@ -9,11 +9,10 @@ from spark_app.eventlog.diagnoses.query import QueryView, value
 from spark_app.eventlog.diagnoses.rule import rule
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.operators import MAX_TEXT, PYTHON, Operator
-from spark_app.eventlog.model.plan_names import EXPRESSION_ID, OUTPUT_ROWS, PYTHON_TIME, parts
+from spark_app.eventlog.model.plan_names import EXPRESSION_ID, OUTPUT_ROWS, PYTHON_TIMES, parts
 from spark_app.formatting import count, duration, quantity
 from spark_app.redaction import excerpt
 
-TIMES: Final = ("time to execute Python code", PYTHON_TIME)
 MIN_SAVED_RATIO: Final = 0.5
 MAX_NAME: Final = 60
 _CALLS: Final = re.compile(r"EvalPython \[(.*)\], \[pythonUDF", re.DOTALL)
@@ -82,4 +81,4 @@ def _calls(operator: Operator) -> list[str]:
 
 
 def _time(operator: Operator) -> float:
-    return (value(operator, *TIMES) or 0.0) / max(1, len(_calls(operator)))
+    return (value(operator, *PYTHON_TIMES) or 0.0) / max(1, len(_calls(operator)))

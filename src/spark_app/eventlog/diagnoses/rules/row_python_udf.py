@@ -9,12 +9,10 @@ from spark_app.eventlog.diagnoses.rule import Limit, rule
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.entities import unmeasured_wait_ms
 from spark_app.eventlog.model.operators import Operator, is_row_at_a_time, python_functions
-from spark_app.eventlog.model.plan_names import OUTPUT_ROWS, PYTHON_TIME
+from spark_app.eventlog.model.plan_names import OUTPUT_ROWS, PYTHON_TIMES
 from spark_app.formatting import count, duration
 from spark_app.redaction import excerpt
 
-TIMES: Final = ("time to execute Python code", PYTHON_TIME)
-"""The metrics of task time in Python workers; Spark 3.5 has none."""
 SAVED_RATIO: Final = 0.75
 MIN_SAVED_RATIO: Final = 0.5
 """What a function of Spark saves of the time in Python, usually and at least."""
@@ -50,7 +48,7 @@ def row_python_udf(view: QueryView) -> Iterator[Finding]:
         if not is_row_at_a_time(operator) or rows is None or rows < view.limits.python_udf_rows:
             continue
         names = [excerpt(name, MAX_NAME) for name in python_functions(operator)]
-        measured = value(operator, *TIMES)
+        measured = value(operator, *PYTHON_TIMES)
         is_measured = measured is not None
         time = measured if is_measured else _waited_ms(view, operator)
         call_us = 1000 * time / rows if time is not None and is_measured else 0.0

@@ -195,6 +195,20 @@ def unused_cache(*, planted: bool, form: str, rows: int = 5_000_000) -> None:
     spark.stop()
 
 
+def newest(*, planted: bool, rows: int = 400_000) -> None:
+    """The newest order of each customer: the first one behind a sort, whose order no shuffle keeps, or the largest."""
+    spark = session("newest", sql_shuffle_partitions="8", sql_adaptive_enabled="false")
+    orders = spark.range(0, rows, 1, 8).select(
+        "id", (F.col("id") % 5000).alias("customer"), F.xxhash64("id").alias("placed"), digest("id", 1).alias("note")
+    )
+    with place(spark):
+        if planted:
+            done(orders.orderBy(F.desc("placed")).dropDuplicates(["customer"]))
+        else:
+            done(orders.groupBy("customer").agg(F.max_by(F.struct("id", "placed", "note"), "placed").alias("newest")))
+    spark.stop()
+
+
 if __name__ == "__main__":
     main(
         skewed_join,
@@ -207,4 +221,5 @@ if __name__ == "__main__":
         repeated_scan,
         missing_cache,
         unused_cache,
+        newest,
     )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from truth.programs.common import digest, done, hashed, main, place, session
@@ -206,5 +206,123 @@ def closure(*, planted: bool, names: int = 1_200_000, tasks: int = 40) -> None:
     spark.stop()
 
 
+def inferred(*, planted: bool, rows: int = 1_500_000) -> None:
+    """Amounts by shop from lines of JSON, whose schema Spark infers by reading all of them, or is given."""
+    spark = session("orders", sql_shuffle_partitions="4")
+    numbers = ", ".join(f"'part{each}', id % {each + 7}" for each in range(12))
+    order = (
+        f"named_struct('id', id, 'shop', id % 500, 'amount', id % 97 * 0.5, 'note', sha2(string(id), 256), {numbers})"
+    )
+    spark.range(0, rows, 1, 4).selectExpr(f"to_json({order}) AS value").write.text("orders")
+    reader = spark.read if planted else spark.read.schema("id long, shop long, amount double")
+    with place(spark):
+        orders = reader.json("orders")
+    done(orders.groupBy("shop").agg(F.sum("amount"), F.count("id")))
+    spark.stop()
+
+
+def called_twice(*, planted: bool, rows: int = 600_000) -> None:
+    """Scores above a limit, for which Spark calls the function in the filter and again behind it, or once."""
+    from pyspark.sql.pandas.functions import PandasUDFType, pandas_udf
+
+    spark = session("scores")
+
+    def score(numbers: Any) -> Any:
+        return numbers.map(lambda number: hashed(number, 30))
+
+    of: Any = pandas_udf(score, "long", PandasUDFType.SCALAR)
+    if not planted:
+        of = of.asNondeterministic()
+    with place(spark):
+        done(spark.range(0, rows, 1, 4).withColumn("score", of("id")).where("score >= 10").select("id", "score"))
+    spark.stop()
+
+
+def patterns(*, planted: bool, rows: int = 60_000) -> None:
+    """The status and the time of requests of a log: by a pattern of the whole line, or of the words before them."""
+    spark = session("requests", sql_shuffle_partitions="4")
+    head = "concat('2026-11-01 INFO [worker-', id % 7, '] handled GET /orders/', id, ' trace=', sha2(string(id), 256))"
+    line = f"concat({head}, ' user=u', id % 5000, ' status=', 200 + id % 4 * 100, ' took=', id % 900, 'ms')"
+    spark.range(0, rows, 1, 4).selectExpr(f"{line} AS message").write.parquet("requests")
+    whole = r"(.*)\s+(.*)\[(.*)\](.*)user=(.*)\s(.*)status=(.*)\s+took=(.*)ms"
+    status, took = ((whole, 7), (whole, 8)) if planted else ((r"status=(\d+)", 1), (r"took=(\d+)", 1))
+    with place(spark):
+        done(
+            spark.read.parquet("requests").select(
+                F.regexp_extract("message", *status).alias("status"), F.regexp_extract("message", *took).alias("took")
+            )
+        )
+    spark.stop()
+
+
+def looped(*, planted: bool, regions: int = 60, rows: int = 1_000_000) -> None:
+    """The sales of each region: a loop asks for one after the other, or one query for all."""
+    spark = session("regions", sql_shuffle_partitions="4")
+    region = (F.col("id") % regions).alias("region")
+    spark.range(0, rows, 1, 4).select("id", region, (F.col("id") % 97).alias("price")).write.parquet("sales")
+    sales = spark.read.parquet("sales")
+    totals: dict[int, Any] = {}
+    with place(spark):
+        if planted:
+            for each in range(regions):
+                totals[each] = sales.where(F.col("region") == each).agg(F.sum("price")).collect()[0][0]
+        else:
+            totals = dict(sales.groupBy("region").agg(F.sum("price")).collect())
+    spark.stop()
+
+
+def sliding(*, planted: bool, rows: int = 300_000, width: int = 3000) -> None:
+    """Means of the last values of sensors: of a frame that slides, or by the difference of two running sums."""
+    spark = session("sensors", sql_shuffle_partitions="2", sql_adaptive_coalescePartitions_enabled="false")
+    values = spark.range(0, rows, 1, 4).select(
+        "id", (F.col("id") % 16).alias("sensor"), (F.col("id") * 7 % 1001).alias("value")
+    )
+    by = Window.partitionBy("sensor").orderBy("id")
+    with place(spark):
+        if planted:
+            done(values.select("id", F.sum("value").over(by.rowsBetween(1 - width, 0)).alias("total")))
+        else:
+            running = values.select(
+                "id", "sensor", F.sum("value").over(by.rowsBetween(Window.unboundedPreceding, 0)).alias("s")
+            )
+            before = F.coalesce(F.lag("s", width).over(by), F.lit(0))
+            done(running.select("id", (F.col("s") - before).alias("total")))
+    spark.stop()
+
+
+def fields(*, planted: bool, rows: int = 600_000, each: int = 12) -> None:
+    """The fields of documents of JSON: each of them by a parse of its own, or all by one."""
+    spark = session("documents")
+    names = [f"field{number}" for number in range(each)]
+    numbers = ", ".join(f"'{name}', id % {number + 7}" for number, name in enumerate(names))
+    document = f"to_json(named_struct('note', sha2(string(id), 256), {numbers}))"
+    spark.range(0, rows, 1, 4).selectExpr(f"{document} AS body").write.parquet("documents")
+    documents = spark.read.parquet("documents")
+    with place(spark):
+        if planted:
+            done(documents.select(*[F.get_json_object("body", f"$.{name}").alias(name) for name in names]))
+        else:
+            schema = ", ".join(f"{name} string" for name in names)
+            done(documents.select(F.from_json("body", schema).alias("parsed")).select("parsed.*"))
+    spark.stop()
+
+
 if __name__ == "__main__":
-    main(renames, unions, branches, nights, positions, outputs, shuffled, counted, distinct, closure)
+    main(
+        renames,
+        unions,
+        branches,
+        nights,
+        positions,
+        outputs,
+        shuffled,
+        counted,
+        distinct,
+        closure,
+        inferred,
+        patterns,
+        called_twice,
+        looped,
+        sliding,
+        fields,
+    )

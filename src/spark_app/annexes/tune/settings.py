@@ -8,8 +8,8 @@ from typing import Final
 from spark_app.eventlog.diagnoses import settings_advice as advice
 from spark_app.eventlog.diagnoses import trials
 from spark_app.eventlog.diagnoses.rule import rule_of
+from spark_app.eventlog.diagnoses.settings_advice import ARROW
 from spark_app.eventlog.diagnoses.trials import (
-    ARROW,
     MEMORY,
     MIB,
     PARTITION_BYTES,

@@ -6,18 +6,23 @@ Defaults are those of Spark 3.5 to 4.3 (`SQLConf`, `package.scala` of the core).
 from collections.abc import Mapping
 from typing import Final
 
-from spark_app.eventlog.model import memory_settings
+from spark_app.eventlog.model import call_sites, memory_settings
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import Query
+from spark_app.eventlog.model.releases import release
 
 ADAPTIVE: Final = "spark.sql.adaptive.enabled"
 COALESCE: Final = "spark.sql.adaptive.coalescePartitions.enabled"
+PARALLELISM_FIRST: Final = "spark.sql.adaptive.coalescePartitions.parallelismFirst"
 SKEW_JOIN: Final = "spark.sql.adaptive.skewJoin.enabled"
 SKEW_BYTES: Final = "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes"
 BROADCAST: Final = "spark.sql.autoBroadcastJoinThreshold"
 PARTITIONS: Final = "spark.sql.shuffle.partitions"
 PARALLELISM: Final = "spark.default.parallelism"
 MEMORY_FRACTION: Final = "spark.memory.fraction"
+ARROW: Final = "spark.sql.execution.arrow.pyspark.enabled"
+ARROW_BY_DEFAULT: Final = (4, 2)
+"""The Spark from which on `toPandas` and Python UDFs use Arrow by default."""
 DECOMMISSION: Final = "spark.decommission.enabled"
 SHUFFLE_SERVICE: Final = "spark.shuffle.service.enabled"
 DYNAMIC: Final = "spark.dynamicAllocation.enabled"
@@ -27,6 +32,7 @@ ROCKSDB: Final = "RocksDBStateStoreProvider"
 DEFAULTS: Final[Mapping[str, str]] = {
     ADAPTIVE: "true",
     COALESCE: "true",
+    PARALLELISM_FIRST: "true",
     SKEW_JOIN: "true",
     SKEW_BYTES: "256MB",
     BROADCAST: "10MB",
@@ -56,6 +62,24 @@ def now(settings: Mapping[str, str], name: str) -> str:
     """A setting with its value: `spark.sql.shuffle.partitions (now 24)`, or `(default 200)` where it is not set."""
     value = settings.get(name)
     return f"{name} (default {DEFAULTS[name]})" if value is None else f"{name} (now {value[:40]})"
+
+
+def has_arrow(settings: Mapping[str, str], app: Application, name: str) -> bool:
+    """Whether a switch for Arrow is on; also where the log has no version to know the default by."""
+    is_default = (release(app.spark_version) or ARROW_BY_DEFAULT) >= ARROW_BY_DEFAULT
+    return settings.get(name, str(is_default)).strip().lower() != "false"
+
+
+def use_arrow(app: Application, query: Query | None) -> str:
+    """That a query brings rows to pandas without Arrow; empty if it does not."""
+    site = None if query is None else call_sites.parse(query.description)
+    if site is None or site.action != "toPandas" or has_arrow(settings_of(app, query), app, ARROW):
+        return ""
+    where = f" at {site.file.rpartition('/')[2]}:{site.line}" if site.is_of_program else ""
+    return (
+        f"{ARROW} is off, so that the driver unpickles the rows of toPandas{where} one by one: set it to true, and "
+        "they come as columns. "
+    )
 
 
 def _turned_on(name: str, gain: str) -> str:

@@ -14,7 +14,6 @@ from spark_app.eventlog.diagnoses import settings_advice as advice
 from spark_app.eventlog.model import memory_settings
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import StageAttempt
-from spark_app.eventlog.model.releases import release
 from spark_app.telemetry.spark_settings import is_local
 
 MIB: Final = 1 << 20
@@ -28,9 +27,6 @@ MAX_BROADCAST: Final = 256 * MIB
 FILE_PARTITION: Final = "spark.sql.files.maxPartitionBytes"
 FILE_PARTITION_DEFAULT: Final = "128MB"
 ARROW_UDF: Final = "spark.sql.execution.pythonUDF.arrow.enabled"
-ARROW: Final = "spark.sql.execution.arrow.pyspark.enabled"
-ARROW_BY_DEFAULT: Final = (4, 2)
-"""The Spark from which on `toPandas` and Python UDFs use Arrow by default."""
 REUSE: Final = "spark.python.worker.reuse"
 SERIALIZER: Final = "spark.serializer"
 KRYO: Final = "org.apache.spark.serializer.KryoSerializer"
@@ -97,8 +93,7 @@ class Evidence:
 
 def has_arrow(evidence: Evidence, name: str) -> bool:
     """Whether a switch for Arrow is on; also where the log has no version to know the default by."""
-    is_default = (release(evidence.app.spark_version) or ARROW_BY_DEFAULT) >= ARROW_BY_DEFAULT
-    return evidence.settings.get(name, str(is_default)).strip().lower() != "false"
+    return advice.has_arrow(evidence.settings, evidence.app, name)
 
 
 def _on(name: str) -> Callable[[Evidence, Sign], str | None]:
@@ -308,5 +303,5 @@ SMALLER_FILE_PARTITIONS: Final = Trial(
     "more tasks share the reading of files",
 )
 ARROW_UDFS: Final = Trial(ARROW_UDF, _arrow_udfs, "rows go to Python in Arrow batches, not pickled one by one")
-ARROW_ROWS: Final = Trial(ARROW, _always("true"), "toPandas gets Arrow batches, not rows pickled one by one")
+ARROW_ROWS: Final = Trial(advice.ARROW, _always("true"), "toPandas gets Arrow batches, not rows pickled one by one")
 REUSED_WORKERS: Final = Trial(REUSE, _always("true"), "tasks use the Python worker of an earlier task")

@@ -30,6 +30,9 @@ _REUSED: Final = (REUSED_EXCHANGE, "ReusedSubquery")
 """Operators that repeat a part that stands elsewhere in the same plan."""
 PYTHON: Final = re.compile(r"Python|Pandas|InArrow")
 """Finds the operators and RDDs that run Python, by their names: `ArrowEvalPython`, `MapInPandas`, `PythonRDD`."""
+ARROW_BATCHED: Final = "101"
+"""PySpark's `SQL_ARROW_BATCHED_UDF`: a plain udf that gets its rows in Arrow batches, the default from 4.2 on."""
+_EVAL_TYPE: Final = re.compile(r", (\d+)$")
 _CALL: Final = re.compile(r"([\w.<>]*)\(|\)(#\d)?")
 
 
@@ -193,6 +196,14 @@ def python_functions(operator: Operator) -> list[str]:
         elif called and (name := called.pop()) and token[2]:
             names.append(name)
     return list(dict.fromkeys(names))
+
+
+def is_row_at_a_time(operator: Operator) -> bool:
+    """Whether an operator calls Python functions for each row by itself."""
+    if operator.name != "ArrowEvalPython":
+        return operator.name == "BatchEvalPython"
+    eval_type = _EVAL_TYPE.search(operator.text)
+    return eval_type is not None and eval_type[1] == ARROW_BATCHED
 
 
 def _marked(operator: Operator, *, reads_cache: bool, is_reused: bool = False) -> Operator:

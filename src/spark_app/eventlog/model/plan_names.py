@@ -31,6 +31,8 @@ SORT_TIME: Final = "sort time"
 SHUFFLE_WRITE_TIME: Final = "shuffle write time"
 PYTHON_TIME: Final = "time to run Python workers"
 """Milliseconds that tasks spent in Python workers, over all stages of the query so far (`PythonSQLMetrics`)."""
+PYTHON_TIMES: Final = ("time to execute Python code", PYTHON_TIME)
+"""The metrics of task time in Python workers; Spark 3.5 has none."""
 SCAN_TIME: Final = "scan time"
 """The same in columnar scans of files."""
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
@@ -9,8 +10,12 @@ from msgspec import Struct
 from spark_app.eventlog.document import Count, Name, StageKey
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.entities import StageAttempt
+from spark_app.eventlog.model.operators import PYTHON, Operator, plan_of, python_functions
+from spark_app.eventlog.model.plan_names import PYTHON_TIMES
+from spark_app.eventlog.model.repeated_reads import ran_in
 from spark_app.eventlog.model.stage_groups import group_of
 from spark_app.formatting import count, duration, share
+from spark_app.redaction import excerpt
 from spark_app.report.scope import Scope, stage_name
 from spark_app.report.sections.stack_samples import hottest
 from spark_app.report.values import whole
@@ -19,6 +24,7 @@ from spark_app.stack_samples.stack_profile import StackProfile
 MIN_RATIO: Final = 0.2
 """Work with a smaller share of the duration, beyond what findings claim of it, is not named. Source: project."""
 MAX_FUNCTIONS: Final = 3
+MAX_NAME: Final = 60
 Key = tuple[int, int]
 
 
@@ -43,6 +49,9 @@ class Unexplained(Struct):
         rows: What they read, of files or of a shuffle; None where Spark counts none.
         row_us: Microseconds of task time for each of these rows.
         functions: The functions of the program with most of the samples of that stage; empty without samples.
+        python: The Python functions that the operators of that stage call, by the plan; one without a name is
+            `<lambda>`.
+        python_ms: What its tasks spent in them; None where Spark does not measure it.
     """
 
     name: Name
@@ -54,6 +63,8 @@ class Unexplained(Struct):
     rows: Count | None
     row_us: float | None
     functions: list[HotShare]
+    python: list[Name] = []
+    python_ms: Count | None = None
 
     def __str__(self) -> str:
         """A sentence: `show at job.py:7 [csv > shuffle]: 61 % of the time (11.5 s), 300,000 rows, 54 µs each`."""
@@ -64,6 +75,9 @@ class Unexplained(Struct):
         yield f"{share(self.ratio)} of the time ({duration(self.wall_ms)})"
         if self.rows is not None and self.row_us is not None:
             yield f"{count(self.rows)} rows, {count(round(self.row_us))} µs of a task each"
+        if self.python:
+            took = "" if self.python_ms is None else f" for {duration(self.python_ms)} of tasks"
+            yield f"calls {' and '.join(self.python)} in Python{took}"
         for function in self.functions:
             line = f":{function.line}" if function.line else ""
             yield f"{share(function.ratio)} in {function.name} ({function.file}{line})"
@@ -96,6 +110,8 @@ def _owner(
     longest = max(stages, key=_task_ms)
     rows = sum(stage.totals.input_records or stage.totals.shuffle_read_records for stage in stages)
     key = (longest.info.id, longest.info.attempt)
+    calls = list(_python_operators(scope, longest))
+    times = [ms for operator in calls if (ms := _python_ms(operator)) is not None]
     return Unexplained(
         name=stage_name(scope, longest),
         stage=StageKey(*key),
@@ -106,7 +122,25 @@ def _owner(
         rows=rows or None,
         row_us=1000 * task_ms / rows if rows else None,
         functions=_functions(stacks, key),
+        python=list(dict.fromkeys(excerpt(name, MAX_NAME) for each in calls for name in python_functions(each))),
+        python_ms=whole(sum(times)) if times else None,
     )
+
+
+def _python_operators(scope: Scope, stage: StageAttempt) -> Iterator[Operator]:
+    """The operators that called Python in a stage; none where the log has no plan."""
+    query = scope.app.query_of(scope.app.job_of(stage))
+    if query is None:
+        return
+    with suppress(ValueError):
+        for _, operator in plan_of(query, scope.app.numbers).root.walk():
+            if PYTHON.search(operator.name) and ran_in(operator, stage):
+                yield operator
+
+
+def _python_ms(operator: Operator) -> float | None:
+    """What tasks spent in the functions of an operator, as far as Spark measures it."""
+    return next((operator.numbers[name].value for name in PYTHON_TIMES if name in operator.numbers), None)
 
 
 def _task_ms(stage: StageAttempt) -> float:

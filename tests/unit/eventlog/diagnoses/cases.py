@@ -93,3 +93,18 @@ def of_query(lines: list[Line]) -> list[Line]:
     """The same stage as that of a SQL query."""
     begin, executor, job, *rest = lines
     return [begin, executor, log.query(4), {**job, "Properties": {"spark.sql.execution.id": "4"}}, *rest]
+
+
+def with_plan(lines: list[Line], plan: Line) -> list[Line]:
+    """The same stage as that of a query with a plan, all of whose operators ran in it."""
+    counted = [{"ID": metric["accumulatorId"], "Value": str(metric["value"])} for metric in metrics_of(plan)]
+    lines = [line | ({"sparkPlanInfo": plan} if "executionId" in line else {}) for line in of_query(lines)]
+    for line in lines:
+        if line["Event"] == "SparkListenerStageCompleted":
+            line["Stage Info"]["Accumulables"] = counted
+    return lines
+
+
+def metrics_of(plan: Line) -> list[Line]:
+    """All numbers of a plan."""
+    return [*plan["metrics"], *(metric for child in plan["children"] for metric in metrics_of(child))]

@@ -7,6 +7,7 @@ from spark_app.eventlog.model.application import Application
 from spark_app.report.scope import scope
 from spark_app.report.sections.unexplained import Unexplained, unexplained
 from tests.unit.eventlog import log
+from tests.unit.eventlog.diagnoses import plans
 
 FINDING = Finding("spill", "warning", "It spills.", "Spill less.", {}, 7000.0, stage=(0, 0))
 
@@ -58,3 +59,16 @@ def test_work_of_less_than_a_fifth_of_the_time_is_not_named() -> None:
     """Nor is an application without stages."""
     assert found(application(2500)) == []
     assert found(application()) == []
+
+
+def test_the_python_functions_of_its_plan_are_named() -> None:
+    """Also those of whole batches, about which no rule says anything: one may load a model in each call."""
+    text = "ArrowEvalPython [predict(id#0L)#1], [pythonUDF0#2], 200"
+    plan = plans.node("ArrowEvalPython", text=text, number_of_output_rows=9, time_to_execute_Python_code=50_000)
+    lines = plans.ran(0, plan)
+    for line in lines:
+        if line["Event"] == "SparkListenerTaskEnd":
+            line["Task Info"] |= {"Launch Time": 10_000, "Finish Time": 70_000}
+    (work,) = found(plans.application(lines))
+    assert (work.python, work.python_ms) == (["predict"], 50_000)
+    assert str(work).endswith(", calls predict in Python for 50.0 s of tasks")

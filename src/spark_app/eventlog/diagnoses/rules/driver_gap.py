@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from spark_app.eventlog.diagnoses import settings_advice
 from spark_app.eventlog.diagnoses.collected_rows import collected
 from spark_app.eventlog.diagnoses.planning import planned
 from spark_app.eventlog.diagnoses.query import query_name
@@ -69,8 +70,9 @@ def driver_gap(app: Application, limits: Thresholds) -> list[Finding]:
     Evidence: the time of this kind, the longest stretch of it, and the query that it was in or before.
     Why: the cluster waits for one thread.
     Change: at the start downloads and imports; within queries list and commit fewer files, broadcast and collect less;
-        between them avoid `toPandas` and loops over rows in the driver, and run small jobs in parallel, in threads; at
-        the end stop the session after the last action.
+        between them set `spark.sql.execution.arrow.pyspark.enabled=true` for a `toPandas` without it, avoid loops over
+        rows in the driver, and run small jobs in parallel, in threads; at the end stop the session after the last
+        action.
     Threshold: {driver_gap_ratio} of the duration of the application for each kind, and {driver_gap_ms} within and
         between queries, {driver_edge_ms} before the first and after the last one, since every application starts
         (project). It is a warning within queries and jobs, else an info, because the log of a notebook does not say
@@ -118,11 +120,19 @@ def _gap(app: Application, kind: Kind, ms: int) -> Finding:
         "driver_gap",
         "warning" if is_known else "info",
         f"No task ran for {part}, {where}{_longest_stretch(app, longest, ms)}.",
-        advice if is_known or kind != "between" else advice + _THINKING,
+        _without_arrow(app, longest) + (advice if is_known or kind != "between" else advice + _THINKING),
         numbers,
         cost_ms=ms,
         cause=kind,
     )
+
+
+def _without_arrow(app: Application, longest: Stretch) -> str:
+    """What turns Arrow on, if the query before the longest stretch has brought rows to pandas without it."""
+    if longest.kind not in ("between", "ending"):
+        return ""
+    before = (query for query in app.queries.values() if query.ended is not None and query.started < longest.started)
+    return settings_advice.use_arrow(app, max(before, key=_started, default=None))
 
 
 def _longest_stretch(app: Application, longest: Stretch, ms: int) -> str:

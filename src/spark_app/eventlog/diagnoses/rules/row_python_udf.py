@@ -1,6 +1,5 @@
 """A Python function that Spark calls for each row."""
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -9,20 +8,17 @@ from spark_app.eventlog.diagnoses.query import QueryView, value
 from spark_app.eventlog.diagnoses.rule import Limit, rule
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.entities import unmeasured_wait_ms
-from spark_app.eventlog.model.operators import Operator, python_functions
-from spark_app.eventlog.model.plan_names import OUTPUT_ROWS, PYTHON_TIME
+from spark_app.eventlog.model.operators import Operator, is_row_at_a_time, python_functions
+from spark_app.eventlog.model.plan_names import OUTPUT_ROWS, PYTHON_TIMES
 from spark_app.formatting import count, duration
 from spark_app.redaction import excerpt
 
-TIMES: Final = ("time to execute Python code", PYTHON_TIME)
-"""The metrics of task time in Python workers; Spark 3.5 has none."""
-ARROW_BATCHED: Final = "101"
-"""PySpark's `SQL_ARROW_BATCHED_UDF`: a plain udf that gets its rows in Arrow batches, the default from 4.2 on."""
 SAVED_RATIO: Final = 0.75
 MIN_SAVED_RATIO: Final = 0.5
 """What a function of Spark saves of the time in Python, usually and at least."""
+DEAR_US: Final = 250.0
+"""A call that takes longer does more than a few operations with its row. Source: project."""
 MAX_NAME: Final = 60
-_EVAL_TYPE: Final = re.compile(r", (\d+)$")
 
 
 @rule(
@@ -38,7 +34,8 @@ def row_python_udf(view: QueryView) -> Iterator[Finding]:
 
     Evidence: the names of the functions, rows, and the time of tasks in Python.
     Why: each call costs microseconds, which code over columns avoids.
-    Change: `pyspark.sql.functions`, or `F.pandas_udf`.
+    Change: `pyspark.sql.functions`, or `F.pandas_udf`. Where a call takes a quarter of a millisecond or more, first
+        what it does each time and could do once: load a model, open a file or a connection.
     Threshold: {python_udf_rows} (project).
     Cost: three quarters of the time in Python, divided by the mean number of running tasks. The log does not tell how
         long functions of Spark take for the same: the range is from half of the time to all of it (project). Where
@@ -48,23 +45,38 @@ def row_python_udf(view: QueryView) -> Iterator[Finding]:
     """
     for operator in view.operators:
         rows = value(operator, OUTPUT_ROWS)
-        if not _is_row_at_a_time(operator) or rows is None or rows < view.limits.python_udf_rows:
+        if not is_row_at_a_time(operator) or rows is None or rows < view.limits.python_udf_rows:
             continue
         names = [excerpt(name, MAX_NAME) for name in python_functions(operator)]
-        measured = value(operator, *TIMES)
+        measured = value(operator, *PYTHON_TIMES)
         is_measured = measured is not None
         time = measured if is_measured else _waited_ms(view, operator)
-        took = "" if time is None else f"; tasks spent {'' if measured else 'at most '}{duration(time)} in Python"
+        call_us = 1000 * time / rows if time is not None and is_measured else 0.0
+        each = f", {count(round(call_us))} µs a call" if call_us >= DEAR_US else ""
+        took = "" if time is None else f"; tasks spent {'' if measured else 'at most '}{duration(time)} in Python{each}"
         yield view.finding(
             "row_python_udf",
             f"calls {' and '.join(names) or 'Python functions'} for each of {count(rows)} rows{took}",
-            advice=f"Replace {', '.join(names) or 'it'} by pyspark.sql.functions, which run in the JVM; or by "
-            "F.pandas_udf, which is called once for thousands of rows.",
+            advice=_advice(", ".join(names) or "it", is_dear=call_us >= DEAR_US),
             operator=operator,
             numbers={"rows": rows} | ({} if time is None else {"python_task_ms": time}),
             cost_ms=view.wall_of(None if time is None else time * (SAVED_RATIO if is_measured else 1), operator),
             cause=", ".join(names),
         ).within(_between(view, operator, time, is_measured=is_measured))
+
+
+def _advice(name: str, *, is_dear: bool) -> str:
+    """What to do instead; what takes long in each call may be what is the same in all of them."""
+    if not is_dear:
+        return (
+            f"Replace {name} by pyspark.sql.functions, which run in the JVM; or by F.pandas_udf, which is called once "
+            "for thousands of rows."
+        )
+    return (
+        f"Look what {name} does in each call and could do once for each worker: load a model, open a file or a "
+        "connection. Put that into a function of its own with @functools.cache. If it computes all that time, replace "
+        "it by pyspark.sql.functions, which run in the JVM, or by NumPy over whole columns in F.pandas_udf."
+    )
 
 
 def _between(
@@ -86,10 +98,3 @@ def _waited_ms(view: QueryView, operator: Operator) -> float | None:
     """The run time in which the tasks of an operator waited for something that Spark does not measure."""
     stages = view.stages_of(operator)
     return float(sum(unmeasured_wait_ms(stage.totals) for stage in stages)) if stages else None
-
-
-def _is_row_at_a_time(operator: Operator) -> bool:
-    if operator.name != "ArrowEvalPython":
-        return operator.name == "BatchEvalPython"
-    eval_type = _EVAL_TYPE.search(operator.text)
-    return eval_type is not None and eval_type[1] == ARROW_BATCHED

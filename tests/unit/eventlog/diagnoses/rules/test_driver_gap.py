@@ -110,6 +110,19 @@ def test_the_longest_time_between_jobs_is_named_by_the_query_after_it() -> None:
     assert "Stop the session after the last action" in found_gaps["ending"].advice
 
 
+def test_to_pandas_without_arrow_is_what_the_time_after_it_is_for() -> None:
+    """The advice begins with the setting, where the query before the longest time brought rows to pandas."""
+    off = log.environment({"spark.sql.execution.arrow.pyspark.enabled": "false"})
+    rows = log.query(1, time=2000) | {"description": "toPandas at /jobs/job.py:7"}
+    lines = [log.started(1000), off, log.executor(), rows, *job(0, 2000, 3000), log.query_ended(1, time=3000)]
+    lines += [*job(1, 94_000, 95_000), log.ended(96_000)]
+    advice = gap_findings(lines)["between"].advice
+    assert advice.startswith(
+        "spark.sql.execution.arrow.pyspark.enabled is off, so that the driver unpickles the rows of"
+    )
+    assert "toPandas at job.py:7" in advice
+
+
 def two_jobs(gap: int, **observed: Any) -> list[Line]:
     """Two jobs of ten seconds with a time between them, and what `observe` knows of their program."""
     after = 12_000 + gap

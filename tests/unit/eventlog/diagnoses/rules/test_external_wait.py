@@ -6,7 +6,8 @@ from spark_app.eventlog.diagnoses.diagnose import diagnose
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.host_load import HostLoad, LoadSample
 from tests.unit.eventlog import log
-from tests.unit.eventlog.diagnoses.cases import BEGAN, DEFAULTS, settings, stage, task
+from tests.unit.eventlog.diagnoses.cases import BEGAN, DEFAULTS, settings, stage, task, with_plan
+from tests.unit.eventlog.diagnoses.plans import node
 
 RULE: Final = "external_wait"
 WAITING: Final[dict[str, Any]] = {
@@ -93,3 +94,16 @@ def test_a_stage_that_says_little_of_its_host_is_as_slow_as_the_others() -> None
     app.deserialize_ms += other.deserialize_ms
     app.deserialize_cpu_ns += other.deserialize_cpu_ns
     assert RULE not in {finding.rule for finding in diagnose(app, DEFAULTS)}
+
+
+def test_the_function_that_waits_at_each_row_is_named() -> None:
+    """It is to ask for many rows at once, and that it is called for each row is no other cause."""
+    text = "ArrowEvalPython [geocode(id#0L)#1], [pythonUDF0#2], 101"
+    plan = node("ArrowEvalPython", text=text, number_of_output_rows=20_000, time_to_execute_Python_code=100_000)
+    lines = with_plan(stage([task(number, 60, **WAITING) for number in range(2)], seconds=60, cores=2), plan)
+    app = log.application([lines[0], settings(master="local[2]"), *lines[1:], log.query_ended(4, time=BEGAN + 60_000)])
+    app.host_load = host(1)
+    finding, other = (each for each in diagnose(app, DEFAULTS) if each.rule in (RULE, "row_python_udf"))
+    assert finding.text.endswith(": geocode is called for each of 20,000 rows, and waits about 6 ms each")
+    assert finding.advice.startswith("Let geocode ask for many rows at once: df.mapInPandas")
+    assert (other.rule, other.because) == ("row_python_udf", RULE)

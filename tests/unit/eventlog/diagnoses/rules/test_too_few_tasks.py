@@ -12,6 +12,7 @@ from tests.unit.eventlog.diagnoses.cases import (
     shuffle,
     stage,
     task,
+    with_plan,
 )
 from tests.unit.eventlog.diagnoses.plans import Node, node, scan
 from tests.unit.eventlog.log import Line
@@ -104,21 +105,6 @@ def test_coalesce_is_the_cause_where_it_takes_partitions_away() -> None:
     assert "coalesce" not in found(few(coalesced, rdd(2, 2), tasks=2))["too_few_tasks"].text
 
 
-def with_plan(lines: list[Line], plan: Node) -> list[Line]:
-    """The same stage as that of a query with a plan, all of whose operators ran in it."""
-    counted = [{"ID": metric["accumulatorId"], "Value": str(metric["value"])} for metric in metrics_of(plan)]
-    lines = [line | ({"sparkPlanInfo": plan} if "executionId" in line else {}) for line in of_query(lines)]
-    for line in lines:
-        if line["Event"] == "SparkListenerStageCompleted":
-            line["Stage Info"]["Accumulables"] = counted
-    return lines
-
-
-def metrics_of(plan: Node) -> list[Line]:
-    """All numbers of a plan."""
-    return [*plan["metrics"], *(metric for child in plan["children"] for metric in metrics_of(child))]
-
-
 @pytest.mark.parametrize(("partitions", "text"), [(1, "without partitionColumn"), (2, "in 2 partitions")])
 def test_jdbc_has_options_of_its_own(partitions: int, text: str) -> None:
     """`maxPartitionBytes` is of files."""
@@ -165,3 +151,39 @@ def test_the_plan_tells_other_causes(plan: Node, text: str) -> None:
     assert text in finding.text
     assert finding.text.endswith("could run at once") == (not text)
     assert ("spark.sql" in finding.advice) == (not text)
+
+
+SHUFFLE = "Exchange hashpartitioning(shop#0L, 200), ENSURE_REQUIREMENTS, [plan_id=7]"
+MERGED = node("FlatMapGroupsInPandas", node("Exchange", text=SHUFFLE, records_read=9), number_of_output_rows=9)
+
+
+def behind_a_shuffle(size: int, *rdds: Line, plan: Node = MERGED, **properties: Any) -> str:
+    """What is said and advised of the only task behind a shuffle of so many bytes, where adaptive execution merges."""
+    info: dict[str, Any] = {"RDD Info": [*rdds, rdd(1, 1, "ShuffledRowRDD", scope="AQEShuffleRead")]}
+    begin, *rest = with_plan(stage([task(0, 40, **shuffle(size))], seconds=40, **SHUFFLED, **info), plan)
+    finding = found([begin, settings(**properties), *rest])["too_few_tasks"]
+    return f"{finding.text} {finding.advice}"
+
+
+def test_small_partitions_that_were_merged_are_made_anew_by_repartition() -> None:
+    """A higher number of shuffle partitions is merged, too."""
+    said = behind_a_shuffle(9000)
+    assert "adaptive execution has merged the 200 partitions of the shuffle by shop, which have only 8.8 KiB" in said
+    assert "Call repartition(16) behind the shuffle by shop" in said
+    assert "spark.sql.shuffle.partitions" not in said
+
+
+def test_much_in_one_partition_has_one_key() -> None:
+    """Adaptive execution leaves a partition for each core, if there are several with data, and may."""
+    assert "nearly all of 1.0 GiB have one value of shop, and so come into one partition of 200" in behind_a_shuffle(
+        GIB
+    )
+    merging: dict[str, Any] = {"sql_adaptive_coalescePartitions_parallelismFirst": "false"}
+    assert "one value" not in behind_a_shuffle(GIB, **merging)
+
+
+def test_show_computes_one_partition_first() -> None:
+    """Two more were not needed yet."""
+    plan = node("CollectLimit", MERGED, text="CollectLimit 21")
+    said = behind_a_shuffle(9000, rdd(2, 3), plan=plan)
+    assert "an action that takes few rows, as show, take and first do, computes 1 of 3 partitions first" in said

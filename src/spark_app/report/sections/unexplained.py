@@ -1,7 +1,7 @@
 """The work that took most of the time and that no finding explains: where it is, and what it costs a row."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -10,6 +10,7 @@ from msgspec import Struct
 from spark_app.eventlog.document import Count, Name, StageKey
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.entities import StageAttempt
+from spark_app.eventlog.model.occupancy import Kind
 from spark_app.eventlog.model.operators import PYTHON, Operator, plan_of, python_functions
 from spark_app.eventlog.model.plan_names import PYTHON_TIMES
 from spark_app.eventlog.model.repeated_reads import ran_in
@@ -23,6 +24,16 @@ from spark_app.stack_samples.stack_profile import StackProfile
 
 MIN_RATIO: Final = 0.2
 """Work with a smaller share of the duration, beyond what findings claim of it, is not named. Source: project."""
+LEAST_START_MS: Final = 10_000
+"""A shorter time before the first query is the start of Spark, also on a slow host. Source: project."""
+DRIVER: Final[Mapping[Kind, str]] = {
+    "startup": "the driver, before the first query or job",
+    "planning": "the driver, within queries and jobs: it plans, lists and commits files",
+    "between": "the driver, between queries and jobs",
+    "ending": "the driver, after the last query or job",
+}
+OF_DRIVER: Final = ("driver_gap", "collect_to_driver", "slow_planning")
+"""The rules whose findings claim time of the driver."""
 MAX_FUNCTIONS: Final = 3
 MAX_NAME: Final = 60
 Key = tuple[int, int]
@@ -38,11 +49,11 @@ class HotShare(Struct):
 
 
 class Unexplained(Struct):
-    """Stages with the same work.
+    """Stages with the same work, or the driver, while no task runs.
 
     Attributes:
         name: What they do, with the line of the program.
-        stage: The longest of them.
+        stage: The longest of them; None of the driver.
         stages: How many there are.
         wall_ms, ratio: Their share of the time in which tasks ran, and that as a share of the duration.
         claimed_ms: What findings say that changes of it would save.
@@ -55,14 +66,14 @@ class Unexplained(Struct):
     """
 
     name: Name
-    stage: StageKey
+    stage: StageKey | None
     stages: Count
     wall_ms: Count
     ratio: float
     claimed_ms: Count
-    rows: Count | None
-    row_us: float | None
-    functions: list[HotShare]
+    rows: Count | None = None
+    row_us: float | None = None
+    functions: list[HotShare] = []
     python: list[Name] = []
     python_ms: Count | None = None
 
@@ -92,8 +103,22 @@ def unexplained(scope: Scope, findings: Sequence[Finding], stacks: StackProfile 
     for stage in scope.stages:
         groups[group_of(scope.app, stage)].append(stage)
     owners = [_owner(scope, stages, findings, stacks) for stages in groups.values()]
-    found = [owner for owner in owners if owner is not None]
+    found = [*filter(None, owners), *_of_driver(scope, findings)]
     return sorted(found, key=lambda owner: -owner.wall_ms)
+
+
+def _of_driver(scope: Scope, findings: Sequence[Finding]) -> Iterator[Unexplained]:
+    """The time without a task of a whole program, unless somebody may have typed, or a stream waited for data."""
+    app, whole_ms = scope.app, scope.period.length
+    if scope.run is not None or not whole_ms or not app.is_whole or not app.is_batch or app.batches:
+        return
+    claimed_ms = sum(finding.cost_ms or 0.0 for finding in findings if finding.rule in OF_DRIVER)
+    for kind, name in DRIVER.items():
+        ms = app.task_free.sums.get(kind, 0)
+        least = max(MIN_RATIO * whole_ms, LEAST_START_MS if kind == "startup" else 0)
+        if ms - claimed_ms >= least:
+            claimed = whole(claimed_ms) or 0
+            yield Unexplained(name, stage=None, stages=0, wall_ms=ms, ratio=ms / whole_ms, claimed_ms=claimed)
 
 
 def _owner(

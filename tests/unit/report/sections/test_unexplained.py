@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 
+import pytest
+
+from spark_app.eventlog.document import StageKey
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.application import Application
 from spark_app.report.scope import scope
@@ -36,14 +39,14 @@ def test_the_work_with_most_of_the_time_is_named() -> None:
     """With its place, its share, its rows, and what each of them costs."""
     (work,) = found(application(9000))
     assert str(work) == "save at job.py:7 [result]: 80 % of the time (8.0 s), 1,000 rows, 8,000 µs of a task each"
-    assert (work.stage.id, work.stages, work.wall_ms, work.claimed_ms) == (0, 1, 8000, 0)
+    assert (work.stage, work.stages, work.wall_ms, work.claimed_ms) == (StageKey(0, 0), 1, 8000, 0)
 
 
 def test_stages_of_one_place_are_one_work() -> None:
     """As in a loop, whose passes are short each."""
     (work,) = found(application(2000, 3500, 5000, 6000, 7000))
     assert (work.stages, work.wall_ms, work.rows) == (5, 6000, 5000)
-    assert work.stage.id == 1
+    assert work.stage == StageKey(1, 0)
 
 
 def test_what_findings_claim_is_explained() -> None:
@@ -72,3 +75,28 @@ def test_the_python_functions_of_its_plan_are_named() -> None:
     (work,) = found(plans.application(lines))
     assert (work.python, work.python_ms) == (["predict"], 50_000)
     assert str(work).endswith(", calls predict in Python for 50.0 s of tasks")
+
+
+def of_driver(begin: int, end: int) -> Application:
+    """A job without tasks in a program of Python, from and to seconds after its start."""
+    lines = [log.started(1000), log.executor(cores=1, time=1000), log.job(0, [], time=1000 + 1000 * begin)]
+    app = log.application([*lines, log.job_ended(0, time=1001 + 1000 * begin), log.ended(1001 + 1000 * end)])
+    app.program, app.process_exit_code = "job.py", 0
+    return app
+
+
+def test_the_driver_is_an_owner_of_time() -> None:
+    """Of a program that nobody types into; what findings claim is theirs."""
+    app = of_driver(1, 60)
+    (driver,) = found(app)
+    assert str(driver) == "the driver, after the last query or job: 98 % of the time (59.0 s)"
+    assert found(app, replace(FINDING, rule="driver_gap", cost_ms=50_000.0, stage=None)) == []
+    app.can_type = True
+    assert found(app) == []
+
+
+@pytest.mark.parametrize(("begin", "is_named"), [(9, False), (11, True)])
+def test_a_long_start_is_named(begin: int, *, is_named: bool) -> None:
+    """Spark itself takes some seconds, more on a busy host."""
+    named = f"the driver, before the first query or job: 100 % of the time ({begin}.0 s)"
+    assert [str(each) for each in found(of_driver(begin, begin))] == ([named] if is_named else [])

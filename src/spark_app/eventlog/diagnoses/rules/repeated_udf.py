@@ -33,7 +33,8 @@ def repeated_udf(view: QueryView) -> Iterator[Finding]:
         Explained by it: `row_python_udf` of the same query, which comes behind it.
     Cost: the time in Python of these operators, without the one that took longest, divided by the mean number of
         running tasks. Of an operator with several calls, each has the same part. Operators of a task call Python side
-        by side: together they have at most the run time of the tasks, and at least half of it is saved (project).
+        by side: together they have at most the run time of the tasks, and less the more cores had no task, on which
+        they cost no time. At least half of it is saved (project).
     """
     for call, operators in _repeated(view).items():
         times = sorted(_time(operator) for operator in operators)
@@ -60,7 +61,22 @@ def _wall_ms(view: QueryView, operators: Sequence[Operator], again: float, whole
     """What the repeated calls cost at least, and usually."""
     run_ms = view.run_ms(operators[0])
     side_by_side = again if not run_ms or not whole else min(again, run_ms * again / whole)
-    return view.wall_of(MIN_SAVED_RATIO * side_by_side, *operators), view.wall_of(side_by_side, *operators)
+    saved = side_by_side * _crowded(view, operators)
+    return view.wall_of(MIN_SAVED_RATIO * saved, *operators), view.wall_of(saved, *operators)
+
+
+def _crowded(view: QueryView, operators: Sequence[Operator]) -> float:
+    """Which share of the repeated calls had to share a core; 1 where the log does not tell.
+
+    Each operator of a task has a Python worker of its own: on cores without a task, they run beside each other.
+    """
+    usages = [stage.usage for stage in view.stages_of(operators[0]) if stage.usage is not None]
+    task_ms, busy_ms = sum(usage.task_ms for usage in usages), sum(usage.busy_ms for usage in usages)
+    slots = max((usage.slots or 0.0 for usage in usages), default=0.0)
+    if not task_ms or not busy_ms or not slots:
+        return 1.0
+    workers = task_ms / busy_ms * len(operators) / slots
+    return (1 - 1 / max(1.0, workers)) / (1 - 1 / len(operators)) if workers < len(operators) else 1.0
 
 
 def _repeated(view: QueryView) -> Mapping[str, list[Operator]]:

@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.eventlog import log
 from tests.unit.eventlog.diagnoses.plans import Node, application, found, node, ran
 
 NEVER: dict[str, Any] = {"cost_ms": 0, "cost_ratio": 0}
@@ -47,3 +48,17 @@ def test_calls_side_by_side_are_for_other_rows() -> None:
     """As those of the sides of a union, none of which reads from the other."""
     sides = [called("score(amount#2)#7", result=result, ms=20_000, rows=3000) for result in (9, 10)]
     assert found(application(ran(1, node("Union", *sides))), "repeated_udf", **NEVER) == []
+
+
+@pytest.mark.parametrize(("tasks", "is_found"), [(4, True), (1, False)], ids=["all cores", "one of four"])
+def test_calls_on_cores_without_a_task_cost_no_time(tasks: int, *, is_found: bool) -> None:
+    """Two workers of one task run beside each other there."""
+    call = "score(amount#2)#7"
+    lines = ran(1, filtered(call, call))
+    at = next(place for place, line in enumerate(lines) if line["Event"] == "SparkListenerTaskEnd")
+    times: dict[str, Any] = {"Launch Time": 70_000, "Finish Time": 90_000}
+    ends = [log.task(number, 1, **times) for number in range(tasks)]
+    for end in ends:
+        end["Task Metrics"] |= {"Executor Run Time": 20_000}
+    lines[at : at + 1] = [*log.starts(ends), *ends]
+    assert bool(found(application(lines), "repeated_udf", cost_ms=1000, cost_ratio=0)) == is_found

@@ -105,6 +105,11 @@ def test_a_module_declares_one_query(shop: Path) -> None:
     module.write_text(text + text[text.index("@stream") :].replace("def views_per_page", "def more"), encoding="utf-8")
     with pytest.raises(ConfigError, match=r"views_per_page.py:29: streaming\.views_per_page declares views_per"):
         pipelines.load("streaming")
-    module.write_text(f"{text}\n\nLETTERS = stream.dead_letters([])\n", encoding="utf-8")
+
+
+def test_a_query_hides_no_dead_letters(shop: Path) -> None:
+    """They need a module of their own, else they would be kept nowhere."""
+    with (shop / QUERY).open("a", encoding="utf-8") as module:
+        module.write("\n\nLETTERS = stream.dead_letters([])\n")
     with pytest.raises(ConfigError, match=r"streaming\.views_per_page declares views_per_page already"):
         pipelines.load("streaming")

@@ -16,6 +16,7 @@ from spark_app.engine.model import labelled_data
 from spark_app.engine.training import TrainingContext
 from spark_app.execution.application import start_application
 from spark_app.execution.run import Job, load_jobs, recorded_run
+from spark_app.execution.training import model_of
 from spark_app.models import estimators, registry, scoring
 from spark_app.settings import load_settings
 from tests.bench.measure import ROUNDS, children, cpu_seconds
@@ -53,7 +54,7 @@ def main(config: Path) -> dict[str, Any]:
     with (
         start_application(settings, "bench", listener=Silent()) as application,
         recorded_run(application, MODEL, LAST, TrainingContext) as context,
-        labelled_data(context, job.pipeline.MODEL, job.config, LAST) as data,
+        labelled_data(context, model_of(job), job.config, LAST) as data,
     ):
         rows = data.held_out
         found = {"train": data.train.count(), "fitted": rows.count(), "day": of_day(context).count()}
@@ -70,7 +71,7 @@ def of_day(context: TrainingContext) -> DataFrame:
 
 def compared(context: TrainingContext, job: Job, rows: DataFrame) -> list[dict[str, tuple[float, float]]]:
     """Wall and CPU seconds of cross-validations with and without the context, in turn, after one of each."""
-    model, config = job.pipeline.MODEL, job.config
+    model, config = model_of(job), job.config
     search = estimators.search(
         model.categories, model.numbers, config.candidates, positive_weight=WEIGHT, seed=config.seed
     )
@@ -111,7 +112,7 @@ def rate(model: PipelineModel, rows: DataFrame, count: int) -> list[float]:
 
 def rate_of_tables(context: TrainingContext, model: PipelineModel, job: Job) -> list[float]:
     """Rows per second from the tables to probabilities."""
-    declared = job.pipeline.MODEL
+    declared = model_of(job)
     periods = declared.periods(job.config, LAST)
     frames = {name: context.table(name) for name in declared.inputs.reads}
     inputs = declared.inputs.of_days(frames, context.warehouse.tables, periods.first, periods.train_last)

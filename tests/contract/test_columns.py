@@ -67,7 +67,7 @@ def configured(transform: Callable[..., DataFrame]) -> dict[str, Any]:
     queries = [value for value in vars(module).values() if isinstance(value, DeclaredQuery)]
     if not queries:
         return {}
-    config = load_pipeline_config(module.__name__.removeprefix("app."), queries[0].Config, config_folder())
+    config = load_pipeline_config(module.__name__.removeprefix("app."), queries[0].config, config_folder())
     return {name: getattr(config, name) for name in wanted}
 
 

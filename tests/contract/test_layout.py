@@ -56,7 +56,7 @@ def test_a_pipeline_has_a_test_of_its_name_and_the_config_that_it_needs() -> Non
     """`app/etl/x.py` comes with `tests/unit/etl/test_x.py`, and with `config/etl/x.yml` if a key has no default."""
     loaded = {name: each for package in PIPELINE_PACKAGES for name, each in loader.load(package).items()}
     needed = [
-        name for name, each in loaded.items() if any(key.is_required() for key in each.Config.model_fields.values())
+        name for name, each in loaded.items() if any(key.is_required() for key in each.config.model_fields.values())
     ]
     companions = [ROOT / "config" / f"{name.replace('.', '/')}.yml" for name in needed]
     companions += [ROOT / "tests" / "unit" / path.parent.name / f"test_{path.stem}.py" for path in pipelines()]

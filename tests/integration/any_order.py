@@ -127,8 +127,8 @@ class Project:
         update = {"home": home, "raw": Raw(path=str(self.raw), formats={})}
         self.settings: Settings = load_settings().model_copy(update=update)
         pipelines = {name: DailyPipeline(name, declared) for name, declared in PIPELINES.items()}
-        self.jobs = [Job(name, each, lenient(each.Config)) for name, each in pipelines.items()]
-        self.tables = [table for each in pipelines.values() for table in each.WRITES]
+        self.jobs = [Job(name, each, lenient(each.config)) for name, each in pipelines.items()]
+        self.tables = [table for each in pipelines.values() for table in each.writes]
 
     @contextmanager
     def application(self) -> Iterator[Application]:

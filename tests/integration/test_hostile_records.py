@@ -100,8 +100,8 @@ def drained(tmp_path: Path, spark: SparkSession, broker: Broker, sent: Sent) -> 
 
     def make(module: ModuleType) -> Drained:
         pipeline = pipeline_of(module)
-        given: dict[str, Any] = {"records_per_trigger": NUMBERS[pipeline.TOPICS[0]]} | INTERVALS.get(module, {})
-        given |= {"watermark": "1 second"} if "watermark" in pipeline.Config.model_fields else {}
+        given: dict[str, Any] = {"records_per_trigger": NUMBERS[pipeline.topics[0]]} | INTERVALS.get(module, {})
+        given |= {"watermark": "1 second"} if "watermark" in pipeline.config.model_fields else {}
         return Drained(tmp_path, spark, module, broker.kafka, **given)
 
     return make

@@ -21,6 +21,7 @@ from app.streaming import predictions
 from spark_app.engine.model import labelled_data
 from spark_app.errors import InputError, PromotionError
 from spark_app.execution.run import load_jobs
+from spark_app.execution.training import model_of
 from spark_app.models import judging, registry
 from spark_app.models.estimators import PROBABILITY
 from spark_app.runs import model_card
@@ -183,7 +184,7 @@ def held_out(shop: Home) -> Judged:
     """What the first version was judged on."""
     [job] = load_jobs(shop.settings, "ml", [MODEL])
     context = Drained(shop.folder / "reader", shop.spark, predictions, home=shop).context
-    with labelled_data(context, job.pipeline.MODEL, job.config, DAYS[-1]) as data:
+    with labelled_data(context, model_of(job), job.config, DAYS[-1]) as data:
         fitted = registry.load(registry.version(shop.warehouse, MODEL, 1))
         rows = fitted.transform(data.held_out).select("transaction_id", "label", PROBABILITY).collect()
     return Judged({row[0]: row[1] for row in rows}, {row[0]: row[2] for row in rows})

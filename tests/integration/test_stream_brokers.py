@@ -3,7 +3,6 @@
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Final
 
 import pytest
@@ -20,6 +19,7 @@ from spark_app.execution import supervisor
 from spark_app.execution.run import Job
 from spark_app.execution.streams import run_queries
 from spark_app.execution.supervisor import StopCondition
+from tests.declared import pipeline
 from tests.integration.home import Home
 from tests.integration.test_stream_lag import drained, running
 from tests.kafka import Broker, settings
@@ -41,7 +41,7 @@ def job(*topics: str) -> Job:
             first = first.unionByName(other)
         return context.for_each_batch(first, write, config)
 
-    return Job("streaming.measured", SimpleNamespace(query=query, TOPICS=topics, WRITES=()), CONFIG)
+    return Job("streaming.measured", pipeline(query=query, topics=topics, writes=()), CONFIG)
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Final, Self
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
@@ -26,6 +25,7 @@ from spark_app.runs.stream_status import StreamStatus
 from spark_app.settings import Kafka
 from spark_app.spark.kafka import client_options
 from spark_app.telemetry.flushing import FLUSH_SECONDS
+from tests.declared import pipeline
 from tests.integration.home import Home
 from tests.kafka import Broker
 from tests.polling import poll_until
@@ -48,7 +48,7 @@ def job() -> Job:
         return context.for_each_batch(context.read(TOPIC, config), write, config)
 
     config = StreamConfig(trigger=f"{TRIGGER_SECONDS} seconds", records_per_trigger=100_000, files_per_trigger=1)
-    return Job("streaming.measured", SimpleNamespace(query=query, TOPICS=(TOPIC,), WRITES=()), config)
+    return Job("streaming.measured", pipeline(query=query, topics=(TOPIC,), writes=()), config)
 
 
 @dataclass

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
@@ -34,6 +33,7 @@ from spark_app.runs import run_record, stream_status
 from spark_app.telemetry import setup
 from spark_app.telemetry.spark_names import MDC_STEP_TRACE_ID, MDC_TRACE_ID, STREAM_TRIGGER
 from spark_app.warehouse.tables import Table, Warehouse
+from tests.declared import pipeline
 from tests.integration.home import Home
 from tests.integration.processes import PATIENCE_SECONDS, children_of, make_quick, started
 from tests.polling import poll_until
@@ -123,7 +123,7 @@ def job(name: str, process: Process | None = None, *, is_single: bool = False) -
             return context.append(rows, "lines", config)
         return context.for_each_batch(rows, process, config)
 
-    return Job(f"streaming.{name}", SimpleNamespace(query=query, TOPICS=("words",), WRITES=(LINES,)), CONFIG)
+    return Job(f"streaming.{name}", pipeline(query=query, topics=("words",), writes=(LINES,)), CONFIG)
 
 
 def events(home: Home) -> Job:
@@ -180,7 +180,7 @@ def test_a_record_that_fails_a_query_is_left_out_and_costs_no_other(streams: Str
             whole(context.read("words", config).selectExpr("cast(value as string) line")), "lines", config
         )
 
-    declared = SimpleNamespace(query=query, TOPICS=("words",), WRITES=(LINES,))
+    declared = pipeline(query=query, topics=("words",), writes=(LINES,))
     copy = job("copy", write) if is_function else Job("streaming.copy", declared, CONFIG)
     streams.deliver("words", "a", *map(str, range(10)), "x", *map(str, range(10, 20)), "y", "y")
     watching = Watching()
@@ -208,7 +208,7 @@ def test_a_row_that_the_table_refuses_is_left_out(streams: Streams, *, is_functi
         write = lambda batch, rows: batch.append(rows, "lines")  # noqa: E731
         return context.for_each_batch(rows, write, config) if is_function else context.append(rows, "lines", config)
 
-    declared = Job("streaming.copy", SimpleNamespace(query=query, TOPICS=("words",), WRITES=(LINES,)), CONFIG)
+    declared = Job("streaming.copy", pipeline(query=query, topics=("words",), writes=(LINES,)), CONFIG)
     streams.deliver("words", "a", *map(str, range(20)), "long", "-")
     (record,), failures = streams.run(declared)
     assert (failures, record.outcome, record.counts["dead_letters"]) == ([], "succeeded", 2)
@@ -242,7 +242,7 @@ def test_a_record_that_fails_a_stateful_operator_is_left_out(streams: Streams) -
         rows = rows.groupBy("k").transformWithState(Numbered(), "line string", "Append", "None")
         return context.append(rows, "lines", config)
 
-    declared = Job("streaming.sums", SimpleNamespace(query=query, TOPICS=("words",), WRITES=(LINES,)), CONFIG)
+    declared = Job("streaming.sums", pipeline(query=query, topics=("words",), writes=(LINES,)), CONFIG)
     streams.deliver("words", "a", "a1", "b1")
     assert streams.run(declared)[1] == []
     streams.deliver("words", "b", "a2", "aX", "a3", "b2")
@@ -294,7 +294,7 @@ def test_a_query_that_fails_on_most_records_leaves_none_out(streams: Streams, mo
         rows = context.read("few", config).selectExpr("cast(value as string) line")
         return context.append(whole(rows), "lines", config)
 
-    query_of_few = Job("streaming.few", SimpleNamespace(query=query, TOPICS=("few",), WRITES=(LINES,)), CONFIG)
+    query_of_few = Job("streaming.few", pipeline(query=query, topics=("few",), writes=(LINES,)), CONFIG)
     _, (failure,) = streams.run(query_of_few)
     assert "CAST_INVALID_INPUT" in str(failure)
     assert len(streams.home.rows("dead_letters", "reason", where="query = 'streaming.few'")) == few
@@ -336,7 +336,7 @@ def test_a_query_waits_for_what_it_needs(streams: Streams) -> None:
         writer: DataStreamWriter = job("late").pipeline.query(context, config)
         return writer
 
-    late = Job("streaming.late", SimpleNamespace(query=query, TOPICS=("words",), WRITES=(LINES,)), CONFIG)
+    late = Job("streaming.late", pipeline(query=query, topics=("words",), writes=(LINES,)), CONFIG)
     streams.deliver("words", "a", "one")
     (record,), failures = streams.run(late, watching=watching)
     assert (record.outcome, failures, streams.warehouse.exists("lines")) == ("succeeded", [], False)

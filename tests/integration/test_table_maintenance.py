@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Final
 
 import pandas as pd
@@ -27,6 +26,7 @@ from spark_app.warehouse import delta_log
 from spark_app.warehouse.delta_log import Commit
 from spark_app.warehouse.schemas import RECORD
 from spark_app.warehouse.tables import Warehouse
+from tests.declared import pipeline
 from tests.integration.home import Home
 from tests.integration.test_streams import CONFIG, LINES, Process, Streams, job
 from tests.polling import poll_until
@@ -100,7 +100,7 @@ def test_a_small_micro_batch_writes_one_file(tmp_path: Path, spark: SparkSession
             written = observed(progress, "written")
             assert sum(each["rows"] for each in written) == len(query.rows("events", "event_id")) == 32
     assert_nothing_is_kept(spark)
-    table = query.pipeline.WRITES[0].name
+    table = query.pipeline.writes[0].name
     files = [each.files for each in commits(query.context.warehouse, table)]
     assert files == ([1, 1, 1, 2] if module is events else [1] * len(files))
     assert len(files) >= 3
@@ -220,7 +220,7 @@ def test_a_merge_stands_a_compaction_of_its_table(streams: Streams, tmp_path: Pa
         rows = context.read("new", config).select(F.col("value").cast("string").alias("line"))
         return context.for_each_batch(rows, merging(gate), config)
 
-    merges = Job("streaming.merges", SimpleNamespace(query=query, TOPICS=("new",), WRITES=(LINES,)), CONFIG)
+    merges = Job("streaming.merges", pipeline(query=query, topics=("new",), writes=(LINES,)), CONFIG)
     thread = running(streams, merges, stop_condition, watching)
     poll_until(gate.computed.exists, "the merge", seconds=120)
     warehouse.optimize("lines")

@@ -92,7 +92,7 @@ class BetweenCommits:
 
     def __init__(self, home: Path, job: Job) -> None:
         """From now on."""
-        self._query, self._table = job.name, job.pipeline.WRITES[0].name
+        self._query, self._table = job.name, job.pipeline.writes[0].name
         self._log = home / "data" / "warehouse" / self._table / "_delta_log"
         self._checkpoint = home / "data" / "checkpoints" / job.name
         self._seen = self._versions()
@@ -127,8 +127,8 @@ class BetweenCommits:
 def moments_of(home: Path, job: Job) -> list[Callable[[int], Moment]]:
     """Functions that give the moments of a query, given a number of files."""
     patterns = [f"data/checkpoints/{job.name}/{step}" for step in STEPS]
-    patterns += [f"data/warehouse/{table.name}/{file}" for table in job.pipeline.WRITES for file in WRITTEN]
-    between: list[Callable[[int], Moment]] = [lambda _: BetweenCommits(home, job)] if job.pipeline.WRITES else []
+    patterns += [f"data/warehouse/{table.name}/{file}" for table in job.pipeline.writes for file in WRITTEN]
+    between: list[Callable[[int], Moment]] = [lambda _: BetweenCommits(home, job)] if job.pipeline.writes else []
     return [*(partial(NewFiles, home, pattern) for pattern in patterns), *between]
 
 

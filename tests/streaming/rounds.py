@@ -207,7 +207,7 @@ class Round:
     @property
     def tables(self) -> dict[str, str]:
         """The table that each query writes, if it writes one."""
-        return {name: job.pipeline.WRITES[0].name for name, job in self._jobs.items() if job.pipeline.WRITES}
+        return {name: job.pipeline.writes[0].name for name, job in self._jobs.items() if job.pipeline.writes}
 
     def differences(self, home: Home | None = None, of: Collection[str] = ALL) -> dict[str, Any]:
         """What is lost or too much in some results, in this home or a copy of it; empty if nothing is."""

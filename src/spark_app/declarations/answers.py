@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from spark_app.declarations.pipeline import Pipeline
 from spark_app.engine import records
 from spark_app.engine.code_location import CodeLocation
 from spark_app.engine.model import Model
@@ -27,7 +28,6 @@ from spark_app.settings import Interval
 from spark_app.spark import call_sites
 from spark_app.spark.persisted import persisted
 from spark_app.telemetry import names
-from spark_app.warehouse.tables import Table
 
 REQUEST: Final = "request"
 """The column with what a reply needs of a request, and its features do not."""
@@ -53,30 +53,28 @@ class AnswersConfig(StreamConfig):
     records_per_trigger: int = Field(default=20_000, gt=0)
 
 
-class Answers:
-    """The streaming query that answers requests about the examples of a model.
+class Answers(Pipeline):
+    """The streaming query that answers requests about the examples of a model; its name is that of its replies' topic.
 
     Attributes:
-        name: The name of the topic of the replies.
         model: The model.
         requests: The topic of the requests.
-        location: Where it is declared.
-        Config: What an operator tunes.
-        TOPICS: The topic of the requests.
-        READS: The tables that features are computed of.
-        WRITES: No table.
-        SENDS: The topic of the replies.
-        MODELS: The name of the model.
     """
 
-    Config = AnswersConfig
-    WRITES: Sequence[Table] = ()
+    kind = "query"
 
     def __init__(self, model: Model, requests: Topic, replies: str, location: CodeLocation) -> None:
         """Nothing is asked yet."""
-        self.model, self.requests, self.name, self.location = model, requests, replies, location
-        self.TOPICS, self.READS, self.SENDS = (requests.name,), tuple(model.inputs.reads), (replies,)
-        self.MODELS = (model.name,)
+        super().__init__(
+            name=replies,
+            location=location,
+            config=AnswersConfig,
+            topics=(requests.name,),
+            reads=tuple(model.inputs.reads),
+            models=(model.name,),
+            sends=(replies,),
+        )
+        self.model, self.requests = model, requests
 
     def query(self, context: StreamContext, config: StreamConfig) -> DataStreamWriter:
         """Answers each request; each micro-batch asks anew which version is in production.
@@ -86,7 +84,7 @@ class Answers:
             InputError: The one in production was trained on other features than those of requests.
         """
         context.sink = self.name
-        serving, history = Serving(self.model.name, self.model.inputs), History(self.READS)
+        serving, history = Serving(self.model.name, self.model.inputs), History(self.reads)
         serving.served(context.warehouse)
         context.at_end.callback(history.unpersist)
         _announce(context)

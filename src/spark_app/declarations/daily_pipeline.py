@@ -4,19 +4,18 @@ import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from graphlib import CycleError, TopologicalSorter
 from typing import ClassVar, Final, NamedTuple
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import Field, create_model
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_app.declarations import column_lineage
 from spark_app.declarations.column_lineage import FunctionInput
 from spark_app.declarations.declaration import OF_SCHEMA, Declared, Source
+from spark_app.declarations.pipeline import Pipeline, ordered
 from spark_app.declarations.trials import NO_DAY, EmptyInputs, Trial, visible
 from spark_app.engine import failing_rows, ingest, project_metric, state
-from spark_app.engine.code_location import nearest
 from spark_app.engine.context import DailyContext
 from spark_app.engine.failing_rows import Computation
 from spark_app.engine.ingest import Audit, IngestSpec
@@ -30,7 +29,6 @@ from spark_app.spark import call_sites
 from spark_app.warehouse import hadoop_files, raw_files
 from spark_app.warehouse.delta_log import Commit
 from spark_app.warehouse.periods import RAW
-from spark_app.warehouse.tables import Table
 
 LIMITS: Final[Mapping[str, float]] = {
     expect.MISSING_COLUMNS: 0.0,
@@ -64,16 +62,10 @@ class _Audited(NamedTuple):
     key: Sequence[str]
 
 
-class DailyPipeline:
-    """A pipeline of a day.
+class DailyPipeline(Pipeline):
+    """A pipeline of a day."""
 
-    Attributes:
-        name: `etl.daily_orders`.
-        SOURCES: The sources whose raw rows it reads.
-        READS: The tables that it reads and does not write.
-        WRITES: The tables that it writes.
-        Config: What an operator tunes.
-    """
+    kind = "daily tables"
 
     def __init__(self, name: str, declared: Sequence[Declared]) -> None:
         """The pipeline of a module.
@@ -86,37 +78,29 @@ class DailyPipeline:
             DeclarationError: It declares two sources, or tables that read each other in a circle.
         """
         own = {each.name: each for each in declared}
-        before = {each.name: [read for read in each.reads if read in own] for each in declared}
-        self.name = name
-        try:
-            self._declared = [own[each] for each in TopologicalSorter(before).static_order()]
-        except CycleError as error:
-            circle = error.args[1]
-            problem = f"tables read each other in a circle: {' -> '.join(circle)}"
-            if len({*circle}) == 1:
-                problem = f"{circle[0]} reads itself: @daily.state declares a table that is kept from day to day"
-            raise own[circle[0]].location.error(problem) from error
+
+        def circle(found: Sequence[str]) -> Exception:
+            problem = f"tables read each other in a circle: {' -> '.join(found)}"
+            if len({*found}) == 1:
+                problem = f"{found[0]} reads itself: @daily.state declares a table that is kept from day to day"
+            return own[found[0]].location.error(problem)
+
+        names = ordered({each.name: each.reads for each in declared}, {name: name for name in own}, circle)
+        self._declared = [own[each] for each in names]
         sources = [each for each in self._declared if each.source]
         if len(sources) > 1:
             raise sources[1].location.error(f"{name} has a source already, {sources[0].name}: one module declares one")
-        self.SOURCES = tuple(each.source.name for each in sources if each.source)
-        self.READS = tuple(dict.fromkeys(read for each in declared for read in each.reads if read not in own))
-        self.WRITES: tuple[Table, ...] = tuple(each.table for each in self._declared)
-        self.Config: type[BaseModel] = create_model("Config", __base__=DailyConfig)
-        self.Config.expectation_names = _names(self._declared)  # type: ignore[attr-defined]
-
-    def require_known(self, tables: Sequence[str]) -> None:
-        """Checks the names of the tables that its functions read.
-
-        Raises:
-            DeclarationError: There is no such table.
-        """
-        for declared in self._declared:
-            for name in declared.reads:
-                if name not in tables:
-                    raise declared.location.error(
-                        f"{declared.name} reads {name}, which no pipeline writes: {nearest(name, tables)}"
-                    )
+        config = create_model("Config", __base__=DailyConfig)
+        config.expectation_names = _names(self._declared)
+        super().__init__(
+            name=name,
+            location=declared[0].location,
+            config=config,
+            sources=tuple(each.source.name for each in sources if each.source),
+            reads=tuple(dict.fromkeys(read for each in declared for read in each.reads if read not in own)),
+            writes=tuple(each.table for each in self._declared),
+            functions=[(each.name, each.location, each.reads) for each in self._declared],
+        )
 
     def trials(self, empty: EmptyInputs) -> Iterator[Trial]:
         """Its functions, to be called with frames without rows."""

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField
 
 from spark_app.declarations.declaration import require_names
+from spark_app.declarations.pipeline import Pipeline
 from spark_app.declarations.trials import NO_DAY, EmptyInputs, Trial
 from spark_app.engine import training_phases
 from spark_app.engine.code_location import CodeLocation, nearest
@@ -132,16 +133,10 @@ class DeclaredConfig(ModelConfig):
         return slices
 
 
-class ModelPipeline:
-    """A pipeline that trains a model, judges it, and promotes it if it passes the gate.
+class ModelPipeline(Pipeline):
+    """A pipeline that trains a model, judges it, and promotes it if it passes the gate."""
 
-    Attributes:
-        name: `ml.refunds`.
-        MODEL: The model.
-        READS: The tables that it reads.
-        WRITES: The table of the scores of a day.
-        Config: What an operator tunes.
-    """
+    kind = "model"
 
     def __init__(self, name: str, declared: DeclaredModel) -> None:
         """The pipeline of a module.
@@ -150,23 +145,34 @@ class ModelPipeline:
             name: Its name.
             declared: What the module declares.
         """
-        self.name, self.MODEL = name, declared
-        self.READS, self.WRITES = tuple(self.MODEL.reads), (self.MODEL.scores,)
-        default = inspect.signature(self.MODEL.function).parameters[LABEL_DAYS].default
+        default = inspect.signature(declared.function).parameters[LABEL_DAYS].default
         label_days = 1 if default is inspect.Parameter.empty else default
-        days = self.MODEL.inputs.window_days + MIN_DAYS + 2 * label_days
-        self.Config = create_model(
+        days = declared.inputs.window_days + MIN_DAYS + 2 * label_days
+        config = create_model(
             "Config",
             __base__=DeclaredConfig,
             label_days=(int, Field(default=label_days, ge=1)),
             history_days=(int, Field(default=days, ge=1)),
-            candidates=(Candidates, Field(default=self.MODEL.candidates or CANDIDATES, min_length=1)),
+            candidates=(Candidates, Field(default=declared.candidates or CANDIDATES, min_length=1)),
         )
-        self.Config.categories = self.MODEL.categories
+        config.categories = declared.categories
+        super().__init__(
+            name=name,
+            location=declared.location,
+            config=config,
+            reads=tuple(declared.reads),
+            writes=(declared.scores,),
+            trains=declared,
+            functions=[
+                (each.function.__name__, each.location, parameters(each.function)[1:])
+                for each in (declared.inputs, declared)
+            ],
+        )
+        self._declared = declared
 
     def trials(self, empty: EmptyInputs) -> Iterator[Trial]:
         """Its functions, to be called with frames without rows."""
-        model, inputs = self.MODEL, self.MODEL.inputs
+        model, inputs = self._declared, self._declared.inputs
         frames = {name: empty.table(name) for name in model.reads}
         days = (NO_DAY, NO_DAY)
 
@@ -176,27 +182,10 @@ class ModelPipeline:
         yield Trial(inputs.function.__name__, inputs.location, lambda: inputs.of_days(frames, empty.tables, *days))
         yield Trial(model.function.__name__, model.location, labels)
 
-    def require_known(self, tables: Sequence[str]) -> None:
-        """Checks the names of the tables that its functions read.
-
-        Raises:
-            DeclarationError: There is no such table.
-        """
-        functions = [
-            (self.MODEL.inputs.function, self.MODEL.inputs.location),
-            (self.MODEL.function, self.MODEL.location),
-        ]
-        for function, location in functions:
-            for name in parameters(function)[1:]:
-                if name not in tables:
-                    raise location.error(
-                        f"{function.__name__} reads {name}, which no pipeline writes: {nearest(name, tables)}"
-                    )
-
     def run(self, context: "TrainingContext", config: ModelConfig) -> None:
         """Trains as of the end of the day of the context, judges the new version, and promotes it if it passes.
 
         Raises:
             PromotionError: The gate refuses it; what is in production stays.
         """
-        training_phases.run(context, self.MODEL, config)
+        training_phases.run(context, self._declared, config)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial, update_wrapper
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
+from pydantic import TypeAdapter, ValidationError, create_model
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -15,6 +15,7 @@ from pyspark.sql.types import DecimalType, MapType, StringType, StructField, Str
 from spark_app.declarations import column_lineage
 from spark_app.declarations.column_lineage import FunctionInput
 from spark_app.declarations.declaration import OF_SCHEMA, Transform, require_names, same_key
+from spark_app.declarations.pipeline import Pipeline
 from spark_app.declarations.trials import EmptyInputs, Trial
 from spark_app.engine import records
 from spark_app.engine.code_location import CodeLocation, nearest
@@ -82,7 +83,7 @@ class DeclaredQuery:
         before = self.function.__globals__.get(self.name)
         if isinstance(before, DeclaredQuery):
             raise self.location.error(f"{self.name} is declared twice, here and in line {before.location.line}")
-        self.Config = self._config()
+        self.config = self._config()
 
     def __call__(self, *arguments: Any, **named: Any) -> DataFrame:
         """Calls the function."""
@@ -143,19 +144,11 @@ class DeclaredQuery:
         return option.annotation, option.default
 
 
-class DeclaredStream:
-    """A streaming query of a project.
+class DeclaredStream(Pipeline):
+    """A streaming query of a project."""
 
-    Attributes:
-        name: `streaming.events`.
-        location: Where it is declared.
-        TOPICS: The topics that it reads.
-        READS: The tables that it reads and does not write.
-        WRITES: The tables that it writes.
-        SENDS: The topics that it writes.
-        STARTS_FIRST: Whether it starts before the others.
-        Config: What an operator tunes.
-    """
+    kind = "query"
+    unknown = "is no topic, and no table that a pipeline writes"
 
     def __init__(self, name: str, declared: DeclaredQuery, topics: Sequence[Topic]) -> None:
         """The query of a module.
@@ -169,38 +162,31 @@ class DeclaredStream:
             DeclarationError: It reads no topic; or a state reads several.
         """
         known = {topic.name: topic for topic in topics}
-        self.name, self.location = name, declared.location
         self._declared, self._is_recorded = declared, False
         self._topics = {each: known[each] for each in declared.reads if each in known}
-        self.TOPICS = tuple(self._topics)
-        self.READS = tuple(each for each in declared.reads if each not in known and each != declared.name)
-        self.WRITES = () if declared.kind == "topic" else (Table(declared.name, declared.schema, declared.partitions),)
-        self.SENDS = (declared.name,) if declared.kind == "topic" else ()
-        self.STARTS_FIRST = declared.starts_first
-        self.Config: type[BaseModel] = declared.Config
+        reads = tuple(each for each in declared.reads if each not in known and each != declared.name)
+        is_topic = declared.kind == "topic"
+        super().__init__(
+            name=name,
+            location=declared.location,
+            config=declared.config,
+            topics=tuple(self._topics),
+            reads=reads,
+            functions=[(declared.name, declared.location, reads)],
+            writes=() if is_topic else (Table(declared.name, declared.schema, declared.partitions),),
+            sends=(declared.name,) if is_topic else (),
+            starts_first=declared.starts_first,
+        )
         if not declared.reads:
             raise declared.location.error(
                 f"{declared.name} reads nothing: name the topics that it reads as its parameters"
             )
-        if not self.TOPICS:
+        if not self.topics:
             raise declared.location.error(f"{declared.name} reads no topic: {nearest(declared.reads[0], list(known))}")
-        if declared.kind == "state" and len(self.TOPICS) > 1:
+        if declared.kind == "state" and len(self.topics) > 1:
             raise declared.location.error(
-                f"{declared.name} reads several topics, {', '.join(self.TOPICS)}: join them in a query of their own"
+                f"{declared.name} reads several topics, {', '.join(self.topics)}: join them in a query of their own"
             )
-
-    def require_known(self, tables: Sequence[str]) -> None:
-        """Checks the names of the tables that its function reads.
-
-        Raises:
-            DeclarationError: There is no such table, and no such topic.
-        """
-        for name in self.READS:
-            if name not in tables:
-                raise self._declared.location.error(
-                    f"{self._declared.name} reads {name}, which is no topic, and no table that a pipeline writes: "
-                    f"{nearest(name, [*self._topics, *tables])}"
-                )
 
     def trials(self, empty: EmptyInputs) -> Iterator[Trial]:
         """Its function, to be called with frames without rows."""
@@ -209,15 +195,15 @@ class DeclaredStream:
     def _plan(self, empty: EmptyInputs) -> None:
         """Plans what becomes of no values of its topics, with the options that are configured."""
         declared = self._declared
-        config = load_pipeline_config(self.name, self.Config, empty.settings.config)
+        config = load_pipeline_config(self.name, self.config, empty.settings.config)
         options = {name: getattr(config, name) for name in declared.options}
         if declared.kind == "state":
             [topic] = self._topics.values()
-            inputs = {name: empty.table(name) for name in (declared.name, *self.READS)}
+            inputs = {name: empty.table(name) for name in (declared.name, *self.reads)}
             rows = self._returned(inputs | {topic.name: empty.frame(topic.schema)}, options)
         else:
             inputs = {name: self._no_values(empty, config, topic) for name, topic in self._topics.items()}
-            rows = self._returned(inputs | {name: empty.table(name) for name in self.READS}, options)
+            rows = self._returned(inputs | {name: empty.table(name) for name in self.reads}, options)
         if declared.kind == "topic":
             messages(rows, declared)
         else:
@@ -232,7 +218,7 @@ class DeclaredStream:
     def query(self, context: StreamContext, config: Any) -> DataStreamWriter:
         """The query, built and not started."""
         streams = {name: self._stream(context, config, topic) for name, topic in self._topics.items()}
-        for name in self.READS:
+        for name in self.reads:
             if context.table(name).isEmpty():
                 context.note(
                     f"{context.name}: the table {name} is empty, so that rows have nothing of it until `spark-app etl` "
@@ -242,7 +228,7 @@ class DeclaredStream:
         if self._declared.kind == "state":
             [stream] = streams.values()
             return context.for_each_batch(stream, lambda batch, rows: self.update(batch, rows, options), config)
-        tables = {name: context.table(name) for name in self.READS}
+        tables = {name: context.table(name) for name in self.reads}
         rows = self._returned(streams | tables, options)
         self._record(context, rows, streams, tables)
         if self._declared.kind == "topic":
@@ -253,7 +239,7 @@ class DeclaredStream:
 
     def _stream(self, context: StreamContext, config: Any, topic: Topic) -> DataFrame:
         """The values of a topic, well-formed, and each once if so declared."""
-        declared, is_first = self._declared, topic.name == self.TOPICS[0]
+        declared, is_first = self._declared, topic.name == self.topics[0]
         counted_as = "rows" if is_first else f"rows of {topic.name}"
         keep = self._kept(topic)
         if declared.once:
@@ -265,7 +251,7 @@ class DeclaredStream:
     def _kept(self, topic: Topic) -> list[str]:
         """The columns of records that its function gets beside those of the values."""
         declared = self._declared
-        if topic.name != self.TOPICS[0]:
+        if topic.name != self.topics[0]:
             return []
         keep = [records.EXTRA] if records.EXTRA in declared.schema.names else []
         if declared.kind == "topic" and HEADERS not in topic.schema.names:
@@ -274,9 +260,9 @@ class DeclaredStream:
 
     def update(self, batch: BatchContext, new: DataFrame, options: Mapping[str, Any]) -> None:
         """Merges what the values of a micro-batch change; they are kept: with their state they are computed once."""
-        [topic] = self.TOPICS
+        [topic] = self.topics
         name = self._declared.name
-        tables = {each: batch.warehouse.table(each) for each in (name, *self.READS)}
+        tables = {each: batch.warehouse.table(each) for each in (name, *self.reads)}
         with call_sites.work_of(name, self.location.file, self.location.line), persisted(new) as kept:
             rows = self._returned(tables | {topic: kept}, options)
             if not self._is_recorded:  # the plan of each micro-batch is the same
@@ -290,7 +276,7 @@ class DeclaredStream:
         self._is_recorded = True
         inputs = column_lineage.of_tables(context, tables)
         inputs |= {f"{name}{column_lineage.TOPIC}": FunctionInput(each, None) for name, each in topics.items()}
-        for table in self.WRITES:
+        for table in self.writes:
             column_lineage.record(context, table.name, table.schema.names, rows, inputs)
 
     def _returned(self, inputs: Mapping[str, DataFrame], options: Mapping[str, Any]) -> DataFrame:

@@ -17,10 +17,10 @@ from typing import Any, Final
 
 from pyspark.sql.types import StructType
 
+from spark_app.declarations.dead_letters import DeadLetters
 from spark_app.declarations.declaration import Transform
 from spark_app.declarations.query import DeclaredQuery, Kind
 from spark_app.engine.code_location import CodeLocation, columns_of, parsed, stored
-from spark_app.engine.dead_letters import DeadLetters
 from spark_app.engine.stream_config import milliseconds as milliseconds  # noqa: PLC0414
 from spark_app.engine.topics import Topic
 from spark_app.quality.expectations import Expectation
@@ -112,7 +112,7 @@ def dead_letters(topics: Sequence[Topic]) -> DeadLetters:
 
     They are appended to the table `dead_letters`, and sent to the topic of that name.
     """
-    return DeadLetters(topics)
+    return DeadLetters(topics, CodeLocation.of_caller())
 
 
 def _declare(kind: Kind, schema: StructType, **given: Any) -> Decorator:

@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_app.engine import records, topic_writer
-from spark_app.engine.stream_config import StreamConfig
 from spark_app.engine.topics import Topic, bounded
 from spark_app.runs import run_record
 from spark_app.settings import Settings
 from spark_app.spark.persisted import persisted
 from spark_app.telemetry import names
 from spark_app.warehouse import delta_log
-from spark_app.warehouse.schemas import DEAD_LETTER_REPLAYS, DEAD_LETTERS, RECORD
-from spark_app.warehouse.tables import Table, Warehouse
+from spark_app.warehouse.schemas import DEAD_LETTERS
+from spark_app.warehouse.tables import Warehouse
 
 if TYPE_CHECKING:
-    from spark_app.engine.stream import BatchContext, StreamContext
+    from spark_app.engine.stream import BatchContext
 
 NAME: Final = run_record.DEAD_LETTERS
 """The table, the topic and the count of dead letters."""
@@ -44,39 +42,6 @@ ABOUT: Final = {
 }
 """What the headers are about, and how it is written."""
 IS_SAME: Final = f"old.{ID} = new.{ID} AND old.query = new.query"
-
-
-class DeadLetters:
-    """The query that keeps the records of topics that do not parse.
-
-    Attributes:
-        TOPICS: The topics that it reads.
-        READS: The tables that it reads.
-        WRITES: The tables that it writes, and that of replays.
-        SENDS: The topics that it writes.
-        Config: What an operator tunes.
-    """
-
-    READS: Final[Sequence[str]] = ()
-    WRITES: Final = (Table(NAME, DEAD_LETTERS), Table(REPLAYS, DEAD_LETTER_REPLAYS))
-    SENDS: Final = (NAME,)
-    Config: Final = StreamConfig
-
-    def __init__(self, topics: Sequence[Topic]) -> None:
-        """Keeps what does not parse of some topics."""
-        self.TOPICS = tuple(topic.name for topic in topics)
-        self._topics = topics
-
-    def query(self, context: "StreamContext", config: StreamConfig) -> DataStreamWriter:
-        """Writes what does not parse of every topic, and counts it."""
-
-        def rows(topic: Topic) -> DataFrame:
-            read = context.read(topic.name, config)
-            return records.parsed(read, context.bounded(topic)).select(*RECORD.names, "reason", records.EXTRA)
-
-        counted = records.count_malformed(reduce(DataFrame.unionByName, [rows(topic) for topic in self._topics]))
-        context.telemetry.measure(names.DEAD_LETTERS, 0)  # the first value of a series is no increase
-        return context.for_each_batch(dead_letters(counted), write, config)
 
 
 def dead_letters(rows: DataFrame) -> DataFrame:

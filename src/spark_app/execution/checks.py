@@ -14,21 +14,16 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import pyspark
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_app import project
-from spark_app.declarations.answers import Answers
-from spark_app.declarations.daily_pipeline import DailyPipeline
-from spark_app.declarations.model_pipeline import ModelPipeline
-from spark_app.declarations.own_pipeline import OwnPipeline
-from spark_app.declarations.query import DeclaredStream
+from spark_app.declarations.pipeline import Pipeline
 from spark_app.declarations.trials import EmptyInputs, Trial
 from spark_app.engine.code_location import CodeLocation, DeclarationError, nearest, nearest_attribute
-from spark_app.engine.dead_letters import DeadLetters
 from spark_app.engine.progress import ProgressListener
 from spark_app.execution import pipelines
 from spark_app.execution.application import Application
@@ -50,14 +45,6 @@ ELSEWHERE: Final = (
     "UNABLE_TO_INFER_SCHEMA",
 )
 """Conditions of Spark that are about what is stored, which may be elsewhere, and not about the program."""
-KINDS: Final[Mapping[type, str]] = {
-    DailyPipeline: "daily tables",
-    DeclaredStream: "query",
-    ModelPipeline: "model",
-    Answers: "query",
-    DeadLetters: "query",
-    OwnPipeline: "own",
-}
 ACTIVE: Final = ("_activeSession", "_instantiatedSession")
 """Where PySpark keeps the session that functions find as the active one, beside the JVM."""
 ON_A_STREAM: Final = "Queries with streaming sources must be executed with writeStream"
@@ -130,7 +117,7 @@ class Checked:
 
 
 def of_project(
-    settings: Settings, loaded: Mapping[str, Any], *, listener: ProgressListener, jvm: StartingJvm
+    settings: Settings, loaded: Mapping[str, Pipeline], *, listener: ProgressListener, jvm: StartingJvm
 ) -> Checked:
     """The current project, in a Spark of one core that is embedded in this process.
 
@@ -148,7 +135,7 @@ def of_project(
     return Checked([*[_module(*each) for each in loaded.items()], *helping], found)
 
 
-def unused(settings: Settings, loaded: Mapping[str, Any]) -> list[Finding]:
+def unused(settings: Settings, loaded: Mapping[str, Pipeline]) -> list[Finding]:
     """Configuration of the project that is about nothing: a file of no pipeline, a format of no source."""
     own, sources = project.required().config, pipelines.sources(loaded.values())
     if settings.config.resolve() != own:
@@ -177,7 +164,7 @@ def _of_file(message: str) -> Finding:
     return Finding("", "", "mistake", message)
 
 
-def require_no_mistake(application: Application, loaded: Mapping[str, Any]) -> None:
+def require_no_mistake(application: Application, loaded: Mapping[str, Pipeline]) -> None:
     """Looks for mistakes before a run, where the project has changed since it was last without any.
 
     What hinders the search is no failure of the run: it costs a remark.
@@ -234,14 +221,14 @@ def _keep(record: Path, now: str, without_mistakes: Iterable[str]) -> None:
         write_atomic(record, content.encode("utf-8"))
 
 
-def _module(name: str, pipeline: Any) -> Module:
-    made = [*(table.name for table in pipeline.WRITES), *getattr(pipeline, "SENDS", ())]
-    read = [*getattr(pipeline, "SOURCES", ()), *getattr(pipeline, "TOPICS", ()), *pipeline.READS]
-    return Module(name, KINDS.get(type(pipeline), "own"), ", ".join(made), ", ".join(read))
+def _module(name: str, pipeline: Pipeline) -> Module:
+    made = [*(table.name for table in pipeline.writes), *pipeline.sends]
+    read = [*pipeline.sources, *pipeline.topics, *pipeline.reads]
+    return Module(name, pipeline.kind, ", ".join(made), ", ".join(read))
 
 
 def findings(
-    spark: SparkSession, loaded: Mapping[str, Any], tables: Mapping[str, Table], settings: Settings
+    spark: SparkSession, loaded: Mapping[str, Pipeline], tables: Mapping[str, Table], settings: Settings
 ) -> list[Finding]:
     """What is wrong with the functions of pipelines; empty where nothing is.
 
@@ -253,14 +240,8 @@ def findings(
     """
     with _own_session(spark) as session:
         empty = EmptyInputs(session, tables, settings)
-        found = [_finding(name, trial) for name, trial in _trials(loaded, empty)]
+        found = [_finding(name, trial) for name, each in loaded.items() for trial in each.trials(empty)]
     return [each for each in found if each is not None]
-
-
-def _trials(loaded: Mapping[str, Any], empty: EmptyInputs) -> Iterator[tuple[str, Trial]]:
-    for name, pipeline in loaded.items():
-        if hasattr(pipeline, "trials"):
-            yield from ((name, trial) for trial in pipeline.trials(empty))
 
 
 @contextmanager

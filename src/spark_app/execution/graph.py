@@ -4,8 +4,9 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
+from spark_app.declarations.pipeline import Pipeline
 from spark_app.errors import InputError, MachineError
 from spark_app.eventlog.parse.locations import LogPath, log_path
 from spark_app.execution import pipelines
@@ -111,11 +112,11 @@ def of_project(settings: Settings) -> Graph:
     )
 
 
-def graph(loaded: Mapping[str, Any], settings: Settings) -> Graph:
+def graph(loaded: Mapping[str, Pipeline], settings: Settings) -> Graph:
     """The graph of pipelines, which may come in any order."""
     newest = _newest(settings.runs_path)
     nodes = [_node(name, loaded[name], newest.get(name)) for name in pipelines.in_order(loaded)]
-    tables = {table.name: table for each in loaded.values() for table in each.WRITES}
+    tables = {table.name: table for each in loaded.values() for table in each.writes}
     warehouse = _Warehouse(settings.warehouse_path)
     return Graph(nodes, _assets(nodes, tables, warehouse), warehouse.trouble)
 
@@ -134,16 +135,16 @@ def mermaid(found: Graph) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _node(name: str, pipeline: Any, last: RunRecord | None) -> PipelineNode:
+def _node(name: str, pipeline: Pipeline, last: RunRecord | None) -> PipelineNode:
     return PipelineNode(
         name,
-        pipelines.sources([pipeline]),
-        list(getattr(pipeline, "TOPICS", ())),
-        list(pipeline.READS),
-        list(getattr(pipeline, "MODELS", ())),
-        [table.name for table in pipeline.WRITES],
-        list(getattr(pipeline, "SENDS", ())),
-        [pipeline.MODEL.name] if hasattr(pipeline, "MODEL") else [],
+        list(pipeline.sources),
+        list(pipeline.topics),
+        list(pipeline.reads),
+        list(pipeline.models),
+        [table.name for table in pipeline.writes],
+        list(pipeline.sends),
+        [pipeline.trains.name] if pipeline.trains else [],
         last,
     )
 

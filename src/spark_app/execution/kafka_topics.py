@@ -6,7 +6,7 @@ Kafka of the compose stack creates no topic by itself: a wrong name would be a t
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAlreadyExistsError
@@ -15,15 +15,18 @@ from spark_app.errors import MachineError, SparkAppError
 from spark_app.settings import load_settings
 from spark_app.spark.kafka import client_options
 
+if TYPE_CHECKING:
+    from spark_app.declarations.pipeline import Pipeline
+
 PARTITIONS: Final = 4
 """Of a topic that queries read: the cores of the stack."""
 
 
-def partitions(queries: Iterable[Any], declared: Iterable[str]) -> dict[str, int]:
+def partitions(queries: Iterable["Pipeline"], declared: Iterable[str]) -> dict[str, int]:
     """The partitions of each topic: one of those that queries only send, and as many as cores of the others."""
     loaded = list(queries)
-    sent = {topic for query in loaded for topic in getattr(query, "SENDS", ())}
-    read = {topic for query in loaded for topic in getattr(query, "TOPICS", ())}
+    sent = {topic for query in loaded for topic in query.sends}
+    read = {topic for query in loaded for topic in query.topics}
     return dict.fromkeys(sent, 1) | dict.fromkeys({*read, *declared}, PARTITIONS)
 
 

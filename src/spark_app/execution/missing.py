@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 
+from spark_app.declarations.pipeline import Pipeline
 from spark_app.errors import InputError, MachineError
-from spark_app.execution.pipelines import BatchPipeline
 from spark_app.report import run_store
 from spark_app.report.run_store import RECORDS, RunStore
 from spark_app.runs import run_record
@@ -21,7 +21,7 @@ FindRuns = Callable[[str, datetime.date], Iterable[RunRecord]]
 
 
 def missing(
-    warehouse: Warehouse, find_runs: FindRuns, pipelines: Mapping[str, BatchPipeline], days: Sequence[datetime.date]
+    warehouse: Warehouse, find_runs: FindRuns, pipelines: Mapping[str, Pipeline], days: Sequence[datetime.date]
 ) -> dict[str, list[datetime.date]]:
     """By pipeline, the days that it has not published.
 
@@ -63,9 +63,9 @@ def is_published(has_rows: Sequence[bool], succeeded: Iterable[RunRecord]) -> bo
     return any(may_have_none or record.counts.get(PUBLISHED) == 0 for record in succeeded)
 
 
-def published_tables(pipeline: BatchPipeline) -> list[Table]:
+def published_tables(pipeline: Pipeline) -> list[Table]:
     """The tables that a pipeline publishes: all but those of the raw rows of a source, which are written before."""
-    return [table for table in pipeline.WRITES if table.source is None]
+    return [table for table in pipeline.writes if table.source is None]
 
 
 def described(lacking: Mapping[str, Sequence[datetime.date]], days: Sequence[datetime.date]) -> Iterator[str]:

@@ -5,26 +5,24 @@ import pkgutil
 import sys
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, Protocol
+from typing import Final
 
-from pydantic import BaseModel
 from pyspark import cloudpickle
 from pyspark.errors import PySparkRuntimeError
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_app import project
 from spark_app.declarations.answers import Answers
 from spark_app.declarations.daily_pipeline import DailyPipeline
+from spark_app.declarations.dead_letters import DeadLetters
 from spark_app.declarations.declaration import Declared
 from spark_app.declarations.model_pipeline import DeclaredFeatures, DeclaredModel, ModelPipeline
-from spark_app.declarations.own_pipeline import OwnPipeline
+from spark_app.declarations.own_pipeline import own_pipeline
+from spark_app.declarations.pipeline import Pipeline, ordered
 from spark_app.declarations.query import DeclaredQuery, DeclaredStream
 from spark_app.engine import udf_types
 from spark_app.engine.code_location import CodeLocation, nearest_attribute
-from spark_app.engine.dead_letters import DeadLetters
 from spark_app.engine.topics import Topic
 from spark_app.errors import SparkAppError, UsageError
 from spark_app.models import registry
@@ -34,51 +32,7 @@ from spark_app.warehouse.tables import QUARANTINE, Table
 PACKAGES: Final = ("etl", "streaming", "ml")
 WORK: Final = ("run", "query")
 """The functions of a module that does all itself."""
-DECLARATIONS: Final = (Declared, DeclaredQuery, DeclaredModel, DeclaredFeatures, Answers, DeadLetters)
-CHECKED: Final = (DailyPipeline, DeclaredStream, ModelPipeline)
-"""Pipelines that name the tables that they read as parameters."""
-
-
-class BatchPipeline(Protocol):
-    """A module of `app/etl/` or `app/ml/`.
-
-    Attributes:
-        Config: What an operator tunes, read from `config/<package>/<module>.yml`.
-        SOURCES: The sources whose raw rows it reads; a pipeline that reads none need not say so.
-        READS: Names of the tables that it reads and another pipeline writes.
-        WRITES: The tables that it writes.
-    """
-
-    Config: type[BaseModel]
-    READS: Sequence[str]
-    WRITES: Sequence[Table]
-
-    def run(self, context: Any, config: Any) -> None:
-        """Writes the tables for the slice of the context."""
-
-
-class StreamPipeline(Protocol):
-    """A module of `app/streaming/`.
-
-    Attributes:
-        Config: What an operator tunes, read from `config/streaming/<module>.yml`.
-        TOPICS: The topics that it reads.
-        STARTS_FIRST: Whether it starts before the others, each of which would delay its first rows by about ten
-            seconds; a query that need not does not say so.
-        READS: Names of the tables that it reads and another pipeline writes.
-        WRITES: The tables that it writes.
-    """
-
-    Config: type[BaseModel]
-    TOPICS: Sequence[str]
-    READS: Sequence[str]
-    WRITES: Sequence[Table]
-
-    def query(self, context: Any, config: Any) -> DataStreamWriter:
-        """The query, built and not started."""
-
-
-Pipeline = BatchPipeline | StreamPipeline
+Declaration = Declared | DeclaredQuery | DeclaredModel | DeclaredFeatures | Answers | DeadLetters
 
 
 def names(package: str) -> list[str]:
@@ -111,15 +65,15 @@ def qualified(package: str, chosen: Sequence[str]) -> list[str]:
 
 def downstream(loaded: Mapping[str, Pipeline], name: str) -> list[str]:
     """A pipeline and those that read what it writes, and so on; all are given after those whose tables they read."""
-    found, written = {name}, {table.name for table in loaded[name].WRITES}
+    found, written = {name}, {table.name for table in loaded[name].writes}
     for other, pipeline in loaded.items():
-        if not written.isdisjoint(pipeline.READS):
+        if not written.isdisjoint(pipeline.reads):
             found.add(other)
-            written |= {table.name for table in pipeline.WRITES}
+            written |= {table.name for table in pipeline.writes}
     return [other for other in loaded if other in found]
 
 
-def load(package: str) -> dict[str, Any]:
+def load(package: str) -> dict[str, Pipeline]:
     """The pipelines of a package by name, each after those that write what it reads.
 
     Raises:
@@ -129,7 +83,7 @@ def load(package: str) -> dict[str, Any]:
     return _checked(_loaded(), package)
 
 
-def _loaded() -> dict[str, dict[str, Any]]:
+def _loaded() -> dict[str, dict[str, Pipeline]]:
     """The pipelines of each package in the order of their names.
 
     Raises:
@@ -158,7 +112,7 @@ def helpers() -> set[str]:
 
 def _declares(module: ModuleType) -> bool:
     values = vars(module).values()
-    return any(isinstance(each, DECLARATIONS) for each in values) or any(
+    return any(isinstance(each, Declaration) for each in values) or any(
         callable(vars(module).get(work)) for work in WORK
     )
 
@@ -209,46 +163,49 @@ def _while_loading(error: Exception) -> str:
     return text
 
 
-def _checked(loaded: Mapping[str, Mapping[str, Any]], package: str) -> dict[str, Any]:
+def _checked(loaded: Mapping[str, Mapping[str, Pipeline]], package: str) -> dict[str, Pipeline]:
     """The pipelines of a package, each after those that write what it reads.
 
     Raises:
         DeclarationError: No pipeline writes a table that a declared one reads.
         UsageError: Pipelines read from each other in a circle, or two write the same table.
     """
-    written = [table.name for pipelines in loaded.values() for each in pipelines.values() for table in each.WRITES]
+    written = [table.name for pipelines in loaded.values() for each in pipelines.values() for table in each.writes]
     for pipeline in loaded[package].values():
-        if isinstance(pipeline, CHECKED):
-            pipeline.require_known(written)
+        pipeline.require_known(written)
     return {name: loaded[package][name] for name in in_order(loaded[package])}
 
 
-def of_module(name: str, module: ModuleType, topics: Sequence[Topic]) -> Any:
+def of_module(name: str, module: ModuleType, topics: Sequence[Topic]) -> Pipeline:
     """The pipeline that the declarations of a module make, or that the module writes itself.
 
     Raises:
         DeclarationError: It declares something that cannot be.
     """
-    values = list(vars(module).values())
-    declared = [each for each in values if isinstance(each, Declared | DeclaredQuery | DeclaredModel)]
-    own = [each for each in declared if each.function.__module__ == module.__name__]
+    own = [each for each in vars(module).values() if isinstance(each, Declaration) and _is_of(module, each)]
     days = [each for each in own if isinstance(each, Declared)]
-    queries = [each for each in own if isinstance(each, DeclaredQuery)]
-    models = [each for each in own if isinstance(each, DeclaredModel)]
-    answers = [each for each in values if isinstance(each, Answers) and each.location.file == module.__file__]
-    several: list[Any] = [*queries, *models, *answers]
-    if len(several) > 1 or (days and several):
-        first = [*days, *several][0]
-        shown = first.name if isinstance(first, Answers) else first.function.__name__
-        raise several[-1].location.error(f"{name} declares {shown} already: one module declares one")
+    others = [each for each in own if not isinstance(each, Declared | DeclaredFeatures)]
+    if len(others) > 1 or (days and others):
+        first = [*days, *others][0]
+        shown = first.function.__name__ if isinstance(first, DeclaredModel) else first.name
+        raise others[-1].location.error(f"{name} declares {shown} already: one module declares one")
     if days:
         return DailyPipeline(name, days)
-    if queries:
-        return DeclaredStream(name, queries[0], topics)
-    if models:
-        return ModelPipeline(name, models[0])
-    ready = [each for each in values if each in answers or isinstance(each, DeadLetters)]
-    return ready[0] if ready else OwnPipeline(name, module)
+    match others:
+        case [DeclaredQuery() as query]:
+            return DeclaredStream(name, query, topics)
+        case [DeclaredModel() as model]:
+            return ModelPipeline(name, model)
+        case [Pipeline() as ready]:
+            return ready
+    return own_pipeline(name, module)
+
+
+def _is_of(module: ModuleType, declared: Declaration) -> bool:
+    """Whether a module declares what it names, and does not import it."""
+    if isinstance(declared, Pipeline):
+        return declared.location.file == module.__file__
+    return declared.function.__module__ == module.__name__
 
 
 def in_order(pipelines: Mapping[str, Pipeline]) -> list[str]:
@@ -259,34 +216,32 @@ def in_order(pipelines: Mapping[str, Pipeline]) -> list[str]:
     """
     writers: dict[str, str] = {}
     for name, pipeline in pipelines.items():
-        for table in pipeline.WRITES:
+        for table in pipeline.writes:
             if table.name in writers:
                 raise UsageError(f"{writers[table.name]} and {name} both write the table {table.name}")
             writers[table.name] = name
-    before = {
-        name: [writers[table] for table in pipeline.READS if table in writers] for name, pipeline in pipelines.items()
-    }
-    try:
-        return list(TopologicalSorter(before).static_order())
-    except CycleError as error:
-        raise UsageError(f"pipelines read from each other in a circle: {' -> '.join(error.args[1])}") from error
+
+    def circle(found: Sequence[str]) -> Exception:
+        return UsageError(f"pipelines read from each other in a circle: {' -> '.join(found)}")
+
+    return ordered({name: each.reads for name, each in pipelines.items()}, writers, circle)
 
 
 def needed(pipelines: Mapping[str, Pipeline], table: str) -> list[str]:
     """The names of the pipelines that a table needs: its writer, after those that write what it reads, and so on."""
-    writers = {written.name: name for name, pipeline in pipelines.items() for written in pipeline.WRITES}
+    writers = {written.name: name for name, pipeline in pipelines.items() for written in pipeline.writes}
     tables, found = [table], set[str]()
     while tables:
         name = writers.get(tables.pop())
         if name is not None and name not in found:
             found.add(name)
-            tables += pipelines[name].READS
+            tables += pipelines[name].reads
     return [name for name in in_order(pipelines) if name in found]
 
 
-def sources(pipelines: Iterable[Any]) -> list[str]:
+def sources(pipelines: Iterable[Pipeline]) -> list[str]:
     """The sources whose raw rows pipelines read."""
-    return [source for pipeline in pipelines for source in getattr(pipeline, "SOURCES", ())]
+    return [source for pipeline in pipelines for source in pipeline.sources]
 
 
 def topics() -> list[Topic]:
@@ -304,7 +259,7 @@ def topics() -> list[Topic]:
 def declared_tables() -> list[Table]:
     """The tables that all pipelines write, and those of the model registry."""
     loaded = _loaded()
-    written = [table for package in PACKAGES for each in _checked(loaded, package).values() for table in each.WRITES]
+    written = [table for package in PACKAGES for each in _checked(loaded, package).values() for table in each.writes]
     return [*written, *registry.TABLES]
 
 

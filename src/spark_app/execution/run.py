@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Literal, TypeVar
 
+from spark_app.declarations.pipeline import Pipeline
 from spark_app.engine.context import Context, DailyContext
 from spark_app.engine.progress import ProgressListener
 from spark_app.errors import InputError
@@ -43,12 +44,12 @@ class Job:
 
     Attributes:
         name: `etl.daily_sales`.
-        pipeline: Its module, a `BatchPipeline` or a `StreamPipeline`.
-        config: Its `Config`, as configured.
+        pipeline: What its module declares.
+        config: What an operator tunes, as configured.
     """
 
     name: str
-    pipeline: Any
+    pipeline: Pipeline
     config: Any
 
 
@@ -101,7 +102,7 @@ def load_jobs(settings: Settings, package: str, chosen: Sequence[str] = ()) -> l
     wanted = pipelines.qualified(package, chosen) or pipelines.names(package)
     loaded = pipelines.load(package)
     return [
-        Job(name, pipeline, load_pipeline_config(name, pipeline.Config, settings.config))
+        Job(name, pipeline, load_pipeline_config(name, pipeline.config, settings.config))
         for name, pipeline in loaded.items()
         if name in wanted
     ]

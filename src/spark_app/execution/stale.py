@@ -4,8 +4,9 @@ import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
+from spark_app.declarations.pipeline import Pipeline
 from spark_app.execution import pipelines
 from spark_app.execution.graph import warehouse_folder
 from spark_app.formatting import quantity
@@ -22,7 +23,7 @@ FindRaw = Callable[[str, datetime.date], str | None]
 WHAT_TO_DO: Final = "spark-app etl --stale"
 
 
-def stale(periods: Periods, loaded: Mapping[str, Any], find_raw: FindRaw) -> list[StaleDay]:
+def stale(periods: Periods, loaded: Mapping[str, Pipeline], find_raw: FindRaw) -> list[StaleDay]:
     """The days that have to be written again, in the order of the pipelines.
 
     Args:
@@ -30,11 +31,11 @@ def stale(periods: Periods, loaded: Mapping[str, Any], find_raw: FindRaw) -> lis
         loaded: The daily pipelines by name, each after those that write what it reads.
         find_raw: Names raw files.
     """
-    known = _Known.of(periods, {table.name: table for each in loaded.values() for table in each.WRITES}, find_raw)
+    known = _Known.of(periods, {table.name: table for each in loaded.values() for table in each.writes}, find_raw)
     return [
         StaleDay(pipeline, table.name, day, reasons)
         for pipeline, each in loaded.items()
-        for table in each.WRITES
+        for table in each.writes
         for day, period in known.periods.days(table.name).items()
         if (reasons := list(known.reasons(table, day, period)))
     ]

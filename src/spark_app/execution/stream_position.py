@@ -157,7 +157,7 @@ def _first_offsets(settings: Settings, topic: str) -> dict[str, int]:
 def _require_topic(settings: Settings, query: str, topic: str | None) -> None:
     if not settings.kafka.servers:
         raise UsageError(f"{query} reads files, which have no offsets: only queries that read Kafka can do this")
-    topics = pipelines.load("streaming")[query].TOPICS
+    topics = pipelines.load("streaming")[query].topics
     if topic is not None and topic not in topics:
         raise UsageError(f"{query} does not read the topic {topic}, but {', '.join(topics)}")
 

@@ -81,7 +81,7 @@ def _refuse(name: str) -> NoReturn:
 
 def deletion(warehouse: Warehouse, settings: Settings, name: str) -> Deletion:
     """What starting a query over deletes."""
-    written = [table.name for table in pipelines.load("streaming")[name].WRITES if warehouse.exists(table.name)]
+    written = [table.name for table in pipelines.load("streaming")[name].writes if warehouse.exists(table.name)]
     checkpoint = f"{settings.checkpoints_path}/{name}"
     has_checkpoint = hadoop_files.names_in(warehouse.spark, checkpoint) is not None
     tables = {warehouse.path(table): warehouse.table(table).count() for table in written}

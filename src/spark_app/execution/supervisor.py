@@ -4,14 +4,15 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark_app.declarations.pipeline import Pipeline
 from spark_app.engine import bisection, dead_letters
 from spark_app.engine.stream import StreamContext
 from spark_app.engine.topic_ids import require_same_topics
@@ -102,7 +103,7 @@ class Supervisor(threading.Thread):
         super().__init__(name=job.name, daemon=True)
         self.status = StreamStatus(job.name, "starting", started_at=time.time())
         self.failure: BaseException | None = None
-        self.starts_first: bool = getattr(job.pipeline, "STARTS_FIRST", False)
+        self.starts_first: bool = job.pipeline.starts_first
         self._application = application
         self._job = job
         self._stop_condition = stop_condition
@@ -203,7 +204,7 @@ class Supervisor(threading.Thread):
     def _follow(self, context: StreamContext) -> None:
         """Has the brokers asked about the topics of the query, from where its checkpoint says it goes on."""
         if self._watch is not None:
-            self._watch.follow(self.name, self._job.pipeline.TOPICS, partial(self._deleted, context))
+            self._watch.follow(self.name, self._job.pipeline.topics, partial(self._deleted, context))
             committed = context.committed_offsets()
             if committed is not None:
                 self._watch.processed(self.name, processed_offsets(committed))
@@ -251,7 +252,7 @@ class Supervisor(threading.Thread):
         self._terminated.clear()
         self._require_broker(context)
         if context.settings.kafka.servers is not None:
-            require_same_topics(context, self._job.pipeline.TOPICS)
+            require_same_topics(context, self._job.pipeline.topics)
         with _step(context), _line_of(self._job.pipeline):
             writer = self._job.pipeline.query(context, self._job.config)
             self._measure(context)
@@ -259,7 +260,8 @@ class Supervisor(threading.Thread):
             query = writer.start()
         self._become("running")
         try:
-            while not query.awaitTermination(POLL_SECONDS):  # raises what ended the query
+            # It raises what ended the query.
+            while not query.awaitTermination(POLL_SECONDS):  # type: ignore[arg-type] # PySpark takes fractions, too
                 self._write_status(context)
                 if self._stop_condition.stop.is_set() or self._breach is not None:
                     self._stop_query(context, query)
@@ -334,7 +336,7 @@ class Supervisor(threading.Thread):
 
         try:
             with _step(context):
-                found = bisection.culprits(context, pipeline.query, self._job.config, pipeline.TOPICS, reason)
+                found = bisection.culprits(context, pipeline.query, self._job.config, pipeline.topics, reason)
                 if found is None or self._fails_on_most(context, found):
                     return False
                 dead_letters.leave_out(context.warehouse, found.rows, context.name, context.settings)
@@ -361,7 +363,7 @@ class Supervisor(threading.Thread):
         return bisection.is_most(failed, records)
 
     def _failed_query(self, context: StreamContext) -> FailedQuery:
-        servers, topics, watch = context.settings.kafka.servers, self._job.pipeline.TOPICS, self._watch
+        servers, topics, watch = context.settings.kafka.servers, self._job.pipeline.topics, self._watch
         missing = tuple if watch is None else partial(watch.missing, self.name)
         return FailedQuery(context.name, servers, topics, context.checkpoint, missing)
 
@@ -427,10 +429,9 @@ def _step(context: StreamContext) -> AbstractContextManager[None]:
     )
 
 
-def _line_of(pipeline: Any) -> AbstractContextManager[None]:
-    """What a declared query starts has the line of its declaration."""
-    location = getattr(pipeline, "location", None)
-    return nullcontext() if location is None else call_sites.work_of(pipeline.name, location.file, location.line)
+def _line_of(pipeline: Pipeline) -> AbstractContextManager[None]:
+    """What a query starts has the line of its declaration."""
+    return call_sites.work_of(pipeline.name, pipeline.location.file, pipeline.location.line)
 
 
 def _counts(progress: Progress) -> dict[str, int | None]:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from spark_app.engine import promotion, training_phases
 from spark_app.engine.context import DailyContext
-from spark_app.engine.model import labelled_data
+from spark_app.engine.model import Model, labelled_data
 from spark_app.engine.progress import ProgressListener
 from spark_app.errors import InputError, UsageError
 from spark_app.execution import checks, pipelines
@@ -47,7 +47,13 @@ class ListedVersion:
 
 def models() -> list[str]:
     """The names of the modules of `app/ml/` that declare a model; the others make what models are trained on."""
-    return [name for name, pipeline in pipelines.load("ml").items() if hasattr(pipeline, "MODEL")]
+    return [name for name, pipeline in pipelines.load("ml").items() if pipeline.trains]
+
+
+def model_of(job: Job) -> Model:
+    """The model that a pipeline of `models` trains."""
+    assert job.pipeline.trains is not None
+    return job.pipeline.trains
 
 
 def chosen_model(name: str | None) -> str:
@@ -126,7 +132,7 @@ def listed_versions(settings: Settings, *, listener: ProgressListener, model: st
 
 
 def _score(application: Application, job: Job, date: datetime.date) -> None:
-    days = _days(date, before=job.pipeline.MODEL.inputs.window_days)
+    days = _days(date, before=model_of(job).inputs.window_days)
     with translate_errors(application.log_file):
         _require_examples(application, job, days, needed=[[date]])
         if application.settings.is_demo:
@@ -135,14 +141,14 @@ def _score(application: Application, job: Job, date: datetime.date) -> None:
             for table in sorted({*_of_days(application, job)} - {_examples(job)}):
                 _note_missing(application, table, days)
     with _opened(application, job, date, DailyContext) as context:
-        promotion.score(context, job.pipeline.MODEL)
+        promotion.score(context, model_of(job))
 
 
 def _evaluate_production(application: Application, job: Job, date: datetime.date) -> None:
     # Spark ML takes a second to import.
     from spark_app.engine.training import TrainingContext
 
-    model, config = job.pipeline.MODEL, job.config
+    model, config = model_of(job), job.config
     days = _days(date, before=model.inputs.window_days + config.held_out_days - 1 + config.label_days)
     with translate_errors(application.log_file):
         _require_examples(application, job, days, needed=[_held_out(job, date)])
@@ -175,7 +181,7 @@ def _opened(
     application: Application, job: Job, date: datetime.date, context_type: Callable[..., ContextType]
 ) -> Iterator[ContextType]:
     """A run that no other one of the model disturbs, whose Spark jobs have the line of the model."""
-    model = job.pipeline.MODEL
+    model = model_of(job)
     with (
         recorded_run(application, job.name, date, context_type) as context,
         locked(application, context),
@@ -189,24 +195,24 @@ def _run(job: Job, context: Any, _: int | None) -> None:
 
 
 def _fit(job: Job, context: Any, _: int | None) -> None:
-    with labelled_data(context, job.pipeline.MODEL, job.config, context.date) as data:
-        training_phases.train(context, job.pipeline.MODEL, job.config, data)
+    with labelled_data(context, model_of(job), job.config, context.date) as data:
+        training_phases.train(context, model_of(job), job.config, data)
 
 
 def _evaluate(job: Job, context: Any, number: int | None) -> None:
     version = registry.version(context.warehouse, job.name, number)
     versions = version.card.table_versions
-    with labelled_data(context, job.pipeline.MODEL, job.config, context.date, versions) as data:
-        training_phases.evaluate(context, job.pipeline.MODEL, job.config, version, data)
+    with labelled_data(context, model_of(job), job.config, context.date, versions) as data:
+        training_phases.evaluate(context, model_of(job), job.config, version, data)
 
 
 def _promote(job: Job, context: Any, number: int | None) -> None:
     version = registry.version(context.warehouse, job.name, number)
-    promotion.promote(context, job.pipeline.MODEL, job.config, version, is_named=number is not None)
+    promotion.promote(context, model_of(job), job.config, version, is_named=number is not None)
 
 
 def _rollback(job: Job, context: Any, _: int | None) -> None:
-    promotion.rollback(context, job.pipeline.MODEL)
+    promotion.rollback(context, model_of(job))
 
 
 _PHASES: Final[dict[str, Callable[[Job, Any, int | None], None]]] = {
@@ -326,12 +332,12 @@ def _is_delivered(application: Application, jobs: Sequence[Job], day: datetime.d
 
 def _examples(job: Job) -> str:
     """The table whose rows a model is about; its days are those of a history."""
-    return str(job.pipeline.MODEL.examples.table)
+    return str(model_of(job).examples.table)
 
 
 def _of_days(application: Application, job: Job) -> list[str]:
     """The tables that a model reads and that have days; of the others it takes what is there."""
-    return [name for name in job.pipeline.READS if application.warehouse.tables[name].day]
+    return [name for name in job.pipeline.reads if application.warehouse.tables[name].day]
 
 
 def _days_in(warehouse: Warehouse, table: str) -> set[datetime.date]:

@@ -185,9 +185,9 @@ def shop(shop: Path) -> Path:
 def test_without_a_mistake_the_pipeline_is_what_is_declared(shop: Path) -> None:
     """It reads its source, and writes its tables in the order of what they read; a state does not wait for itself."""
     [pipeline, last] = pipelines.load("etl").values()
-    assert (pipeline.SOURCES, pipeline.READS) == (("orders",), ())
-    assert [table.name for table in pipeline.WRITES] == ["bronze_orders", "orders", "daily_orders"]
-    assert (last.READS, [table.name for table in last.WRITES]) == (("orders",), ["last_orders"])
+    assert (pipeline.sources, pipeline.reads) == (("orders",), ())
+    assert [table.name for table in pipeline.writes] == ["bronze_orders", "orders", "daily_orders"]
+    assert (last.reads, [table.name for table in last.writes]) == (("orders",), ["last_orders"])
     assert shop.is_dir()
 
 

@@ -4,9 +4,11 @@ import datetime
 import importlib
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from spark_app.declarations.answers import Answers
 from spark_app.errors import ConfigError, SparkAppError
 from spark_app.execution import pipelines
 from spark_app.settings import load_pipeline_config
@@ -144,28 +146,32 @@ def changed(shop: Path, file: str, right: str, wrong: str) -> None:
 def test_labels_make_a_pipeline(shop: Path) -> None:
     """It reads the tables that its functions name, and writes a table of scores with the keys of the examples."""
     [found] = pipelines.load("ml").values()
-    assert (found.name, found.MODEL.name, found.READS) == ("ml.returns", "ml.returns", ("orders", "daily_orders"))
-    [scores] = found.WRITES
+    assert (found.name, found.reads) == ("ml.returns", ("orders", "daily_orders"))
+    assert found.trains is not None
+    assert found.trains.name == "ml.returns"
+    [scores] = found.writes
     assert (scores.name, scores.day) == ("return_scores", "day")
     assert scores.schema.names == [
         "order_id", "country", "ordered_at", "probability", "is_flagged", "model_version", "day",
     ]  # fmt: skip
     answers = pipelines.load("streaming")["streaming.answers"]
-    assert (answers.TOPICS, answers.READS, answers.keys) == (("requests",), ("orders",), ["id", "order_id"])
+    assert isinstance(answers, Answers)
+    assert (answers.topics, answers.reads, answers.keys) == (("requests",), ("orders",), ["id", "order_id"])
     assert shop.is_dir()
 
 
 def test_a_model_needs_no_configuration(shop: Path) -> None:
     """It has the candidates of its declaration, and a history that is longer than the window; a file says otherwise."""
     [pipeline] = pipelines.load("ml").values()
-    config = load_pipeline_config("ml.returns", pipeline.Config, shop.parent / "config")
+    config: Any = load_pipeline_config("ml.returns", pipeline.config, shop.parent / "config")
+    assert pipeline.trains is not None
     assert (config.label_days, config.candidates) == (2, {"random_forest": {"numTrees": [20]}})
-    periods = pipeline.MODEL.periods(config, datetime.date(2024, 1, 10))
+    periods = pipeline.trains.periods(config, datetime.date(2024, 1, 10))
     assert (periods.first, periods.train_last) == (datetime.date(2024, 1, 4), datetime.date(2024, 1, 5))
     file = shop.parent / "config" / "ml" / "returns.yml"
     file.parent.mkdir()
     file.write_text("candidates: {logistic_regression: {}}\nslices: [size]\n", encoding="utf-8")
-    config = load_pipeline_config("ml.returns", pipeline.Config, shop.parent / "config")
+    config = load_pipeline_config("ml.returns", pipeline.config, shop.parent / "config")
     assert (config.candidates, config.slices) == ({"logistic_regression": {}}, ["size"])
 
 
@@ -184,7 +190,7 @@ def test_a_wrong_configuration_is_one_line(shop: Path, text: str, message: str) 
     file.parent.mkdir()
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=message):
-        load_pipeline_config("ml.returns", pipeline.Config, shop.parent / "config")
+        load_pipeline_config("ml.returns", pipeline.config, shop.parent / "config")
 
 
 @pytest.mark.parametrize(("line", "right", "wrong", "message"), MISTAKES, ids=[each[3] for each in MISTAKES])

@@ -1,7 +1,7 @@
 """A module that reads and writes by itself, as docs/recipes.md has it: it names what is its own, and nothing else."""
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -24,11 +24,12 @@ def test_a_function_is_enough(shop: Path) -> None:
     write(shop, "etl/export", RUN)
     write(shop, "streaming/copy", QUERY)
     [job] = load_jobs(load_settings(), "etl", ["export"])
-    assert (job.pipeline.READS, job.pipeline.WRITES, job.config.schedule) == ((), (), None)
+    assert (job.pipeline.reads, job.pipeline.writes, job.config.schedule) == ((), (), None)
     job.pipeline.run(context := list[object](), job.config)
     assert context == [None]
     [streaming] = load_jobs(load_settings(), "streaming", ["copy"])
-    assert streaming.pipeline.query(None, streaming.config) == "5 seconds"
+    trigger: Any = streaming.pipeline.query(None, streaming.config)
+    assert trigger == "5 seconds"
 
 
 @pytest.mark.parametrize(

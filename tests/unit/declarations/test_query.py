@@ -77,8 +77,8 @@ def test_a_mistake_is_one_line_with_its_place(
 def test_a_query_is_what_is_declared(shop: Path) -> None:
     """Its options are those of every query, and the function's; what the file does not say is as declared."""
     [query] = pipelines.load("streaming").values()
-    assert (query.TOPICS, query.READS, query.SENDS) == (("page_views",), (), ())
-    assert [table.name for table in query.WRITES] == ["views_per_page"]
+    assert (query.topics, query.reads, query.sends) == (("page_views",), (), ())
+    assert [table.name for table in query.writes] == ["views_per_page"]
     (shop.parent / "config" / "streaming" / "views_per_page.yml").write_text("window: 1 hour\n", encoding="utf-8")
     [job] = load_jobs(load_settings(), "streaming")
     assert (job.config.window, job.config.watermark, job.config.trigger) == ("1 hour", "10 minutes", "5 seconds")
@@ -104,4 +104,12 @@ def test_a_module_declares_one_query(shop: Path) -> None:
     text = module.read_text(encoding="utf-8")
     module.write_text(text + text[text.index("@stream") :].replace("def views_per_page", "def more"), encoding="utf-8")
     with pytest.raises(ConfigError, match=r"views_per_page.py:29: streaming\.views_per_page declares views_per"):
+        pipelines.load("streaming")
+
+
+def test_a_query_hides_no_dead_letters(shop: Path) -> None:
+    """They need a module of their own, else they would be kept nowhere."""
+    with (shop / QUERY).open("a", encoding="utf-8") as module:
+        module.write("\n\nLETTERS = stream.dead_letters([])\n")
+    with pytest.raises(ConfigError, match=r"streaming\.views_per_page declares views_per_page already"):
         pipelines.load("streaming")

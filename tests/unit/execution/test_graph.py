@@ -2,7 +2,6 @@
 
 import datetime
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +10,7 @@ from spark_app.execution.graph import Asset, Graph
 from spark_app.runs import run_record
 from spark_app.settings import Settings, load_settings
 from spark_app.warehouse.freshness import Freshness
+from tests.declared import pipeline
 from tests.receivers import dead_port
 from tests.unit.run_records import example_record
 
@@ -69,9 +69,9 @@ def test_each_thing_names_who_writes_and_who_reads_it(settings: Settings) -> Non
 
 
 def test_a_topic_may_be_written_and_read_or_only_declared(settings: Settings) -> None:
-    """Whoever names it in `SENDS` writes it."""
-    sender = SimpleNamespace(TOPICS=("clicks",), READS=(), WRITES=(), SENDS=("alarms",))
-    reader = SimpleNamespace(TOPICS=("alarms",), READS=(), WRITES=())
+    """Whoever sends it writes it."""
+    sender = pipeline(topics=("clicks",), sends=("alarms",))
+    reader = pipeline(topics=("alarms",))
     loaded = {"streaming.reader": reader, "streaming.sender": sender}
     topics = of_kind(graph.graph(loaded, settings), "topic")
     assert topics["alarms"] == Asset("topic", "alarms", ["streaming.sender"], ["streaming.reader"])

@@ -1,17 +1,16 @@
 """Topics that the queries of a project read and send; tests/integration creates some in a broker."""
 
-from types import SimpleNamespace
-
 from spark_app.execution import pipelines
 from spark_app.execution.kafka_topics import partitions
+from tests.declared import pipeline
 
 
 def test_a_topic_that_is_read_has_a_partition_for_each_core() -> None:
     """One that is only sent has one, also where a query in a project of one's own says nothing of what it sends."""
     queries = [
-        SimpleNamespace(TOPICS=("views", "clicks"), SENDS=("alerts",)),
-        SimpleNamespace(TOPICS=("alerts",)),
-        SimpleNamespace(TOPICS=("clicks",), SENDS=("letters",)),
+        pipeline(topics=("views", "clicks"), sends=("alerts",)),
+        pipeline(topics=("alerts",)),
+        pipeline(topics=("clicks",), sends=("letters",)),
     ]
     expected = {"views": 4, "clicks": 4, "alerts": 4, "orders": 4, "letters": 1}
     assert partitions(queries, ["orders", "clicks"]) == expected

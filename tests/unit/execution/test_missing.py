@@ -1,18 +1,18 @@
 import datetime
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DateType, LongType, StructField, StructType
 
+from spark_app.declarations.pipeline import Pipeline
 from spark_app.execution.missing import RecordedRuns, described, is_published, missing
 from spark_app.local_files import write_atomic
 from spark_app.runs import run_record
 from spark_app.settings import load_settings
 from spark_app.warehouse.tables import Table, Warehouse
+from tests import declared
 from tests.receivers import dead_port
 from tests.unit.run_records import example_record
 from tests.unit.watching import Watching
@@ -24,9 +24,9 @@ RAW = Table("bronze", OF_DAYS, ("day",), source="orders")
 STATE = Table("customers", StructType([StructField("number", LongType())]))
 
 
-def pipeline(*tables: Table) -> Any:
+def pipeline(*tables: Table) -> Pipeline:
     """A pipeline that writes tables."""
-    return SimpleNamespace(WRITES=tables)
+    return declared.pipeline(writes=tables)
 
 
 @pytest.mark.parametrize(

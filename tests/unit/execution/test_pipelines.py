@@ -1,18 +1,18 @@
 from collections.abc import Sequence
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from pyspark.sql.types import StructType
 
+from spark_app.declarations.pipeline import Pipeline
 from spark_app.errors import UsageError
 from spark_app.execution import pipelines
 from spark_app.warehouse.tables import Table
+from tests import declared
 
 
-def pipeline(reads: Sequence[str], writes: Sequence[str]) -> Any:
+def pipeline(reads: Sequence[str], writes: Sequence[str]) -> Pipeline:
     """A pipeline that declares tables."""
-    return SimpleNamespace(READS=reads, WRITES=[Table(name, StructType()) for name in writes])
+    return declared.pipeline(reads=reads, writes=[Table(name, StructType()) for name in writes])
 
 
 def test_pipelines_run_after_those_that_write_what_they_read() -> None:

@@ -21,6 +21,7 @@ from spark_app.settings import config_folder, load_settings
 from spark_app.telemetry.exceptions import MESSAGE_LENGTH
 from spark_app.warehouse.periods import Period
 from spark_app.warehouse.tables import Table, Warehouse
+from tests.declared import pipeline
 from tests.polling import poll_until
 from tests.unit.telemetry.memory import InMemory, file_logs, file_spans
 from tests.unit.watching import Watching
@@ -40,8 +41,7 @@ def application(home: Path, telemetry: InMemory, *, watching: Watching | None = 
 
 def job(run: Any, name: str = PIPELINE) -> Job:
     """A pipeline that does what is given."""
-    pipeline: Any = SimpleNamespace(run=run)
-    return Job(name, pipeline, SimpleNamespace(schedule=None))
+    return Job(name, pipeline(run=run), SimpleNamespace(schedule=None))
 
 
 def lines_of(folder: Path) -> list[str]:
@@ -68,8 +68,8 @@ def test_runs_of_other_pipelines_or_another_number_of_days_are_another_workload(
 def bills() -> Job:
     """A pipeline of one table of days, which reads another one."""
     days = StructType([StructField("day", DateType())])
-    pipeline: Any = SimpleNamespace(run=lambda *_: None, WRITES=(Table("bills", days, ("day",)),))
-    return Job("etl.bills", pipeline, SimpleNamespace(schedule=None))
+    bills = pipeline(run=lambda *_: None, writes=(Table("bills", days, ("day",)),))
+    return Job("etl.bills", bills, SimpleNamespace(schedule=None))
 
 
 @pytest.mark.parametrize(("now", "number"), [("run 2", 1), ("run 1", 0)])
@@ -78,7 +78,7 @@ def test_what_follows_a_rerun_is_said_at_its_end(tmp_path: Path, bills: Job, now
     telemetry, watching = InMemory(tmp_path), Watching()
     started = application(tmp_path, telemetry, watching=watching)
     usage = job(lambda *_: None, "etl.usage")
-    usage.pipeline.WRITES = (Table("usage", bills.pipeline.WRITES[0].schema, ("day",)),)
+    usage.pipeline.writes = (Table("usage", bills.pipeline.writes[0].schema, ("day",)),)
     run_batch(started, usage, DATE)
     started.warehouse.periods.put("usage", DATE, Period(now))
     started.warehouse.periods.put("bills", DATE, Period("run 1", {"usage": "run 1"}))

@@ -2,7 +2,6 @@
 
 import datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,12 +10,13 @@ from pyspark.sql.types import DateType, StringType, StructField, StructType
 from spark_app.execution.stale import stale, summary
 from spark_app.warehouse.periods import RAW, LocalStorage, Period, Periods
 from spark_app.warehouse.tables import Table
+from tests.declared import pipeline
 
 DAY = datetime.date(2024, 1, 2)
 DAYS = StructType([StructField("day", DateType()), StructField("name", StringType())])
 PIPELINES = {
-    "etl.usage": SimpleNamespace(WRITES=(Table("usage", DAYS, ("day",)), Table("totals", DAYS, key=("name",)))),
-    "etl.bills": SimpleNamespace(WRITES=(Table("bills", DAYS, ("day",)),)),
+    "etl.usage": pipeline(writes=(Table("usage", DAYS, ("day",)), Table("totals", DAYS, key=("name",)))),
+    "etl.bills": pipeline(writes=(Table("bills", DAYS, ("day",)),)),
 }
 
 

@@ -16,6 +16,7 @@ from spark_app.observe import retention
 from spark_app.runs.stream_status import StreamStatus
 from spark_app.settings import load_settings
 from spark_app.telemetry.names import StreamState
+from tests.declared import pipeline
 from tests.polling import poll_until
 from tests.unit.watching import Watching
 
@@ -72,8 +73,8 @@ def test_the_events_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(streams, "QueryListener", lambda _spark, _hear: BytesIO())
     monkeypatch.setattr(streams, "Supervisor", Begun)
-    pipelines = {"activity": None, "balances": None, "events": SimpleNamespace(STARTS_FIRST=True), "sessions": None}
-    jobs = [Job(f"streaming.{name}", pipeline, None) for name, pipeline in pipelines.items()]
+    pipelines = ["activity", "balances", "events", "sessions"]
+    jobs = [Job(f"streaming.{name}", pipeline(starts_first=name == "events"), None) for name in pipelines]
     application: Any = SimpleNamespace(spark=None, settings=load_settings())
     assert streams.run_queries(application, jobs, StopCondition(), Watching()) == []
     assert [name.removeprefix("streaming.") for name in started] == ["events", "activity", "balances", "sessions"]
@@ -100,7 +101,7 @@ def test_a_query_has_time_while_it_keeps_up_with_its_trigger(
     """Neither its last micro-batch nor the one in hand takes longer than 5 s; Spark says every 10 s that it is idle."""
     context: Any = SimpleNamespace(trigger_seconds=lambda _: 5.0)
     application: Any = None
-    supervisor = Supervisor(application, Job("streaming.x", None, None), StopCondition())
+    supervisor = Supervisor(application, Job("streaming.x", pipeline(), None), StopCondition())
     assert not supervisor.has_time
     supervisor._run_context = context
     at = time.time() - seconds_ago

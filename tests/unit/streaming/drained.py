@@ -51,7 +51,7 @@ def events(spark: SparkSession, *values: Mapping[str, Any]) -> DataFrame:
 
 def config(module: ModuleType, home: Home, **changes: Any) -> Any:
     """The configuration of a query, with changes."""
-    model = pipeline_of(module).Config
+    model = pipeline_of(module).config
     given = load_pipeline_config(module.__name__.removeprefix("app."), model, home.settings.config)
     return model(**(given.model_dump() | changes))
 

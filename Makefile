@@ -98,7 +98,7 @@ chaos: archive wheel ## Kill runs, streams and Kafka at many points and damage e
 	$(PYTHON) -m pytest -m "" tests/documentation
 	$(PYTHON) -m pytest -m before_release tests/integration tests/stack tests/wheel
 
-pictures: ## Draw the dashboards of the running stack into build/pictures, and check what each panel shows; needs npm, Chromium and the tool of DASHBOARDS
+pictures: install ## Draw the dashboards of the running stack into build/pictures, and check what each panel shows; needs npm, Chromium and the tool of DASHBOARDS
 	@test -f $(DASHBOARDS)/look.mjs || { echo "$(DASHBOARDS) has no look.mjs: set DASHBOARDS to the tool that draws Grafana's panels" >&2; exit 2; }
 	@mkdir -p build/dashboards build/pictures
 	@cp -r $(DASHBOARDS)/. build/dashboards

@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from spark_app.declarations import model as model
     from spark_app.declarations import stream as stream
     from spark_app.declarations.declaration import Source as Source
+    from spark_app.declarations.files import files as files
     from spark_app.engine.code_location import schema as schema
     from spark_app.engine.project_metric import Metric as Metric
     from spark_app.engine.topics import Topic as Topic
     from spark_app.quality import expectations as expect
     from spark_app.settings import Settings as Settings
 
-__all__ = ["Metric", "Settings", "Source", "Topic", "daily", "expect", "model", "schema", "stream"]
+__all__ = ["Metric", "Settings", "Source", "Topic", "daily", "expect", "files", "model", "schema", "stream"]
 _NAMES: Final = {
     "Metric": ("spark_app.engine.project_metric", "Metric"),
     "Settings": ("spark_app.settings", "Settings"),
@@ -25,6 +26,7 @@ _NAMES: Final = {
     "Topic": ("spark_app.engine.topics", "Topic"),
     "daily": ("spark_app.declarations.daily", None),
     "expect": ("spark_app.quality.expectations", None),
+    "files": ("spark_app.declarations.files", "files"),
     "model": ("spark_app.declarations.model", None),
     "schema": ("spark_app.engine.code_location", "schema"),
     "stream": ("spark_app.declarations.stream", None),

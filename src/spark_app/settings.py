@@ -60,6 +60,8 @@ ELSEWHERE: Final = {"home": "set SPARK_APP_HOME", "config": "use the option --co
 """Keys that cannot be set in the file, and how to set them."""
 
 RawFormat = Literal["json", "csv", "parquet"]
+Encoding = Literal["UTF-8", "ISO-8859-1", "windows-1252"]
+"""How text is stored as bytes: in each of them a line ends with the same byte."""
 Url = Annotated[str, Field(pattern=r"^https?://[^/]")] | None
 INTERVAL: Final = r"^[1-9]\d* (millisecond|second|minute|hour)s?$"
 Interval = Annotated[str, Field(pattern=INTERVAL)]
@@ -111,12 +113,16 @@ class Csv(BaseModel):
     Attributes:
         separator: What stands between two values.
         header: Whether the first line of each file names its columns; without, they are those of the schema, in order.
+        quote: What stands around a value that has a separator; within such a value it is doubled.
+        encoding: How their text is stored.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     separator: Annotated[str, Field(min_length=1, max_length=1)] = ","
     header: bool = True
+    quote: Annotated[str, Field(min_length=1, max_length=1)] = '"'
+    encoding: Encoding = "UTF-8"
 
 
 class Raw(BaseModel):

@@ -16,13 +16,15 @@ import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from pyspark.sql import Row, SparkSession
 
+from spark_app.declarations.daily_pipeline import DailyPipeline
 from spark_app.engine.progress import ProgressListener
 from spark_app.execution import pipelines
 from spark_app.execution.application import Application, spark_identity
@@ -95,7 +97,7 @@ class RunDay:
         limits: float | None = None,
         **sources: Sequence[Mapping[str, Any]],
     ) -> Tables:
-        """Runs pipelines for a day.
+        """Runs pipelines for a day, on rows as JSON in the folder of the day wherever `files(...)` says that they are.
 
         Args:
             names: The pipelines, such as `daily_orders`; all if none is named.
@@ -108,7 +110,7 @@ class RunDay:
         """
         for source, rows in sources.items():
             _deliver(rows, Path(self.settings.raw_path, source, f"date={date}"), "rows.json")
-        jobs = [_lenient(job, limits) for job in load_jobs(self.settings, "etl", names)]
+        jobs = [_without_files(_lenient(job, limits)) for job in load_jobs(self.settings, "etl", names)]
         with application(self.spark, self.settings) as started:
             run_days(started, jobs, [date])
         return Tables(started.warehouse)
@@ -212,6 +214,15 @@ def _settings(home: Path) -> Settings:
     kafka = settings.kafka.model_copy(update={"servers": None})
     update = {"home": home, "raw": Raw(path="raw", formats={}), "stream": stream, "kafka": kafka}
     return settings.model_copy(update=update)
+
+
+def _without_files(job: Job) -> Job:
+    """The job with its sources in folders of days."""
+    if not isinstance(job.pipeline, DailyPipeline):
+        return job
+    pipeline = copy(job.pipeline)
+    pipeline.files = {}
+    return replace(job, pipeline=pipeline)
 
 
 def _lenient(job: Job, share: float | None) -> Job:

@@ -26,9 +26,9 @@ from spark_app.quality.expectations import Expectation, Rule, Summary
 from spark_app.quality.results import FRESHNESS, ExpectationResult, end_of
 from spark_app.settings import Schedule, Share
 from spark_app.spark import call_sites
-from spark_app.warehouse import hadoop_files, raw_files
 from spark_app.warehouse.delta_log import Commit
 from spark_app.warehouse.periods import RAW
+from spark_app.warehouse.source_files import SourceFiles
 
 LIMITS: Final[Mapping[str, float]] = {
     expect.MISSING_COLUMNS: 0.0,
@@ -97,6 +97,7 @@ class DailyPipeline(Pipeline):
             location=declared[0].location,
             config=config,
             sources=tuple(each.source.name for each in sources if each.source),
+            files={each.source.name: each.source.files for each in sources if each.source and each.source.files},
             reads=tuple(dict.fromkeys(read for each in declared for read in each.reads if read not in own)),
             writes=tuple(each.table for each in self._declared),
             functions=[(each.name, each.location, each.reads) for each in self._declared],
@@ -133,12 +134,13 @@ class DailyPipeline(Pipeline):
             context,
             config,
             source=source.name,
+            files=SourceFiles.of(context.settings, source.name, self.files.get(source.name)),
             table=declared.name,
             schema=source.schema,
             key=source.key,
             expectations=_of_rows(source, rules),
         )
-        made_of = {f"{RAW}{source.name}": _raw_content(context, spec, source)}
+        made_of = {f"{RAW}{source.name}": _raw_content(context, spec)}
         made_of |= context.reads_of(declared.reads, context.date)
         typed = _read(context, spec, source)
         with failing_rows.named(_of_source(context, spec, declared, source, typed)):
@@ -300,7 +302,9 @@ def _summarized(
 
 
 def _read(context: DailyContext, spec: IngestSpec, source: Source) -> DataFrame:
-    raw = context.read_raw(source.name, schema=source.schema, bronze=spec.table, may_be_empty=source.may_be_empty)
+    raw = context.read_raw(
+        source.name, spec.files, schema=source.schema, bronze=spec.table, may_be_empty=source.may_be_empty
+    )
     return _typed(raw, source, context.date)
 
 
@@ -308,14 +312,13 @@ def _of_source(
     context: DailyContext, spec: IngestSpec, declared: Declared, source: Source, typed: DataFrame
 ) -> Computation:
     """What is computed of raw rows; one that fails is in no table yet, but in a file."""
-    folder = raw_files.day_folder(context.settings.raw_path, source.name, context.date)
 
     def compute(rows: DataFrame) -> DataFrame:
         inputs = {name: _rows(context, name, {}, {}, context.date) for name in declared.reads}
         return _judged(declared, source, declared(rows, **inputs), spec.expectations, context.date)
 
     def look(condition: str) -> str:
-        return f"{condition}, in {folder}"
+        return f"{condition}, in {spec.files.where(context.date)}"
 
     return Computation(declared.name, declared.location, typed, source.name, source.key, compute, look)
 
@@ -344,7 +347,7 @@ def _bronze(context: DailyContext, spec: IngestSpec, declared: Declared, source:
         inputs = {name: _rows(context, name, {}, {}, context.date) for name in declared.reads}
         rows = _with_columns(declared, typed, inputs)
         origins = column_lineage.of_tables(context, inputs)
-        origins |= {f"{source.name}{column_lineage.RAW}": FunctionInput(typed, _raw_folder(context, source))}
+        origins |= {f"{source.name}{column_lineage.RAW}": FunctionInput(typed, _raw_folder(context, spec))}
         column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
         return _judged(declared, source, rows, spec.expectations, context.date)
 
@@ -373,9 +376,9 @@ def _judged(
     return ranked.select(*declared.table.schema.names)
 
 
-def _raw_folder(context: DailyContext, source: Source) -> str | None:
+def _raw_folder(context: DailyContext, spec: IngestSpec) -> str | None:
     """The folder of the days of a source; a replay has its rows from the table itself."""
-    return None if context.is_replay else f"{context.settings.raw_path.rstrip('/')}/{source.name}"
+    return None if context.is_replay else spec.files.folder
 
 
 def _rows(
@@ -412,13 +415,12 @@ def _rejecting(context: DailyContext, table: str) -> Iterator[None]:
         raise
 
 
-def _raw_content(context: DailyContext, spec: IngestSpec, source: Source) -> str:
+def _raw_content(context: DailyContext, spec: IngestSpec) -> str:
     """Names the raw files of the day; in a replay, those that the rows once came from."""
     if context.is_replay:
         known = context.warehouse.periods.period(spec.table, context.date).reads
-        return known.get(f"{RAW}{source.name}", "")
-    folder = raw_files.day_folder(context.settings.raw_path, source.name, context.date)
-    return hadoop_files.fingerprint(context.spark, folder)
+        return known.get(f"{RAW}{spec.source}", "")
+    return spec.files.fingerprint(context.list_folder, context.date)
 
 
 def _returned(declared: Declared, inputs: Sequence[DataFrame]) -> DataFrame:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, MapType, StructType
+from pyspark.sql.types import ArrayType, MapType, StringType, StructType
 
 from spark_app.engine import history
 from spark_app.engine.code_location import CodeLocation, columns_of, nearest, stored
@@ -16,9 +16,11 @@ from spark_app.engine.project_metric import Metric
 from spark_app.quality.expectations import Expectation, Rule
 from spark_app.settings import Settings, config_folder, load_settings
 from spark_app.warehouse import schemas
+from spark_app.warehouse.source_files import Files
 from spark_app.warehouse.tables import Table
 
 Transform = Callable[..., DataFrame]
+TEXT: Final = StringType()
 OF_SCHEMA: Final = ", which its schema has"
 """Why a function must return a column of the table or topic that it makes."""
 Rules = Sequence[Rule] | Callable[[Settings], Sequence[Rule]]
@@ -37,10 +39,11 @@ def same_key(key: Sequence[str]) -> str:
 
 
 class Source:
-    """Raw rows of a day: files in `raw.path` below `<name>/date=YYYY-MM-DD/`.
+    """Raw rows of a day: in the files that it names, otherwise in `raw.path` below `<name>/date=YYYY-MM-DD/`.
 
     Attributes:
-        name: The name of its folder.
+        name: Its name, and that of its folder where it names no files.
+        files: Which files those of a day are, and how they are written; None for those in folders of days.
         schema: Its columns, as they are read.
         key: The columns that identify a row; of its versions one that is valid is published.
         newest: The columns that say which: of the first, then of the next, it has the largest value.
@@ -52,6 +55,7 @@ class Source:
     def __init__(
         self,
         name: str,
+        files: Files | None = None,
         *,
         schema: str | StructType,
         key: str | Sequence[str],
@@ -62,7 +66,8 @@ class Source:
         """Declares a source.
 
         Args:
-            name: The name of its folder.
+            name: Its name, and that of its folder where it names no files.
+            files: Which files those of a day are, and how they are written, by `files(...)`.
             schema: Its columns, as Spark writes them: `amount decimal(12, 2) COMMENT 'in EUR', ...`.
             key: The column, or columns, that identify a row.
             newest: The column, or columns, by whose largest value one version of a row is chosen.
@@ -73,13 +78,21 @@ class Source:
             DeclarationError: The schema cannot be read, or lacks a column; or nothing says which version counts.
         """
         self.name, self.location, self.may_be_empty = name, CodeLocation.of_caller(), may_be_empty
-        self.schema = stored(schema, self.location)
+        self.files, self.schema = files, stored(schema, self.location)
         for field in self.schema:
             if isinstance(field.dataType, ArrayType | MapType | StructType):
                 raise self.location.error(
                     f"source {name}: {field.name} is {field.dataType.simpleString()}, and raw values are read as text: "
                     f"declare it as string, and let the function read it with F.from_json"
                 )
+        if files is not None and not isinstance(files, Files):
+            raise self.location.error(
+                f"source {name}: {files!r} is no description of files: write files({files!r}, ...)"
+            )
+        if files is not None and files.format.kind == "text" and [each.dataType for each in self.schema] != [TEXT]:
+            raise self.location.error(
+                f"source {name}: a line of text is one value: its schema has one column, a string"
+            )
         self.key, self.newest, self.oldest = columns_of(key), columns_of(newest), columns_of(oldest)
         if bool(self.newest) == bool(self.oldest):
             raise self.location.error(

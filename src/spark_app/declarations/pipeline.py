@@ -1,7 +1,7 @@
 """What every pipeline of a project is: a node of the graph of what its pipelines read and write."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from spark_app.declarations.trials import EmptyInputs, Trial
 from spark_app.engine.code_location import CodeLocation, nearest
 from spark_app.engine.model import Model
+from spark_app.warehouse.source_files import Files
 from spark_app.warehouse.tables import Table
 
 
@@ -23,6 +24,7 @@ class Pipeline:
         location: Where it is declared.
         config: What an operator tunes.
         sources: The sources whose raw rows it reads.
+        files: Where the files of those are that say so with `files(...)`.
         topics: The topics that it reads.
         reads: The tables that it reads and does not write.
         models: The models that it uses.
@@ -40,6 +42,7 @@ class Pipeline:
     location: CodeLocation
     config: type[BaseModel]
     sources: Sequence[str] = ()
+    files: Mapping[str, Files] = field(default_factory=dict)
     topics: Sequence[str] = ()
     reads: Sequence[str] = ()
     models: Sequence[str] = ()

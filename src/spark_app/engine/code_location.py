@@ -55,9 +55,13 @@ class CodeLocation:
 
     def error(self, problem: str) -> DeclarationError:
         """A mistake in this line."""
+        return DeclarationError(f"{self.shown}: {' '.join(problem.split())}")
+
+    @property
+    def shown(self) -> str:
+        """File and line, the file from the current folder on if it is below it."""
         file = Path(self.file)
-        shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
-        return DeclarationError(f"{shown}:{self.line}: {' '.join(problem.split())}")
+        return f"{file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file}:{self.line}"
 
     def require(self, columns: Iterable[str], known: Sequence[str], owner: str = "the schema") -> None:
         """Checks that columns that are named here are there.

@@ -21,9 +21,11 @@ from spark_app.spark import job_properties
 from spark_app.telemetry import expectation_metrics
 from spark_app.telemetry.names import StepKind
 from spark_app.telemetry.run_telemetry import RunTelemetry, StepTelemetry
-from spark_app.warehouse import delta_log, raw_files
+from spark_app.warehouse import delta_log, hadoop_files, raw_files
 from spark_app.warehouse.delta_log import Commit
+from spark_app.warehouse.hadoop_files import StoredFile
 from spark_app.warehouse.periods import Period
+from spark_app.warehouse.source_files import SourceFiles
 from spark_app.warehouse.tables import Warehouse
 
 LOG: Final = logging.getLogger(__name__)
@@ -277,26 +279,30 @@ class DailyContext(Context):
         """Names what this run writes, for what is made of it."""
         return self.telemetry.identity.run_id
 
-    def read_raw(self, source: str, *, schema: StructType, bronze: str, may_be_empty: bool = False) -> DataFrame:
-        """The raw rows of the day, from the landing folder or, in a replay, from bronze.
+    def list_folder(self, folder: str) -> list[StoredFile]:
+        """What is in a folder, on any path that Spark can read."""
+        return hadoop_files.listed(self.spark, folder)
+
+    def read_raw(
+        self, source: str, files: SourceFiles, *, schema: StructType, bronze: str, may_be_empty: bool = False
+    ) -> DataFrame:
+        """The raw rows of the day, from its files or, in a replay, from bronze.
 
         Raises:
-            InputError: The landing folder has no files; or there are no rows, and there must be some.
+            InputError: The day has no files; or there are no rows, and there must be some.
         """
-        folder = raw_files.day_folder(self.settings.raw_path, source, self.date)
         with self.step(f"read {source}", kind="read") as step:
             if self.is_replay:
                 rows = raw_files.rows_from_bronze(self.partition(bronze), schema=schema)
                 is_empty = rows.isEmpty
                 empty = f"{bronze} has no rows of {self.date} to replay: run the date from its raw files first"
             else:
-                kind = self.settings.raw.format_of(source)
-                csv = self.settings.raw.csv_of(source)
-                rows = raw_files.read_day(self.spark, folder, schema=schema, kind=kind, csv=csv)
-                is_empty = partial(raw_files.is_empty, rows, folder, kind=kind)
-                empty = f"no rows at {folder}: its files are empty; deliver the day's rows there"
-                files, size = raw_files.bytes_of(self.spark, folder)
-                step.count(files=files, bytes_read=size)
+                of_day = files.required(self.list_folder, self.date)
+                rows = raw_files.read(self.spark, of_day, schema=schema, form=files.format)
+                is_empty = partial(raw_files.is_empty, rows, of_day, form=files.format)
+                empty = f"no rows at {files.where(self.date)}: its files are empty; deliver the day's rows there"
+                size = sum(file.bytes for file in of_day)
+                step.count(files=len(of_day), bytes_read=size)
                 self.telemetry.record(bytes_read=size)
             if not may_be_empty and is_empty():
                 raise InputError(empty)

@@ -27,6 +27,8 @@ from spark_app.engine.topics import Topic
 from spark_app.errors import SparkAppError, UsageError
 from spark_app.models import registry
 from spark_app.project import Project
+from spark_app.settings import Settings
+from spark_app.warehouse.source_files import SourceFiles
 from spark_app.warehouse.tables import QUARANTINE, Table
 
 PACKAGES: Final = ("etl", "streaming", "ml")
@@ -242,6 +244,15 @@ def needed(pipelines: Mapping[str, Pipeline], table: str) -> list[str]:
 def sources(pipelines: Iterable[Pipeline]) -> list[str]:
     """The sources whose raw rows pipelines read."""
     return [source for pipeline in pipelines for source in pipeline.sources]
+
+
+def source_files(settings: Settings, pipelines: Iterable[Pipeline]) -> dict[str, SourceFiles]:
+    """The raw files of the sources that pipelines read."""
+    return {
+        source: SourceFiles.of(settings, source, pipeline.files.get(source))
+        for pipeline in pipelines
+        for source in pipeline.sources
+    }
 
 
 def topics() -> list[Topic]:

@@ -28,7 +28,7 @@ from spark_app.telemetry.exceptions import summary_of
 from spark_app.telemetry.names import Outcome
 from spark_app.telemetry.run_identity import RunIdentity, outcome_of
 from spark_app.telemetry.spark_names import WORKLOAD
-from spark_app.warehouse import hadoop_files, raw_files
+from spark_app.warehouse import hadoop_files
 
 LOG: Final = logging.getLogger(__name__)
 ETL: Final = "spark-app etl"
@@ -190,12 +190,10 @@ def report_stale(application: Application, jobs: Sequence[Job]) -> None:
 
 def stale_days(application: Application, jobs: Sequence[Job]) -> list[StaleDay]:
     """The days that were made of what has changed since."""
-    raw_path = application.settings.raw_path
-
-    def find_raw(source: str, day: datetime.date) -> str:
-        return hadoop_files.fingerprint(application.spark, raw_files.day_folder(raw_path, source, day))
-
-    return stale.stale(application.warehouse.periods, {job.name: job.pipeline for job in jobs}, find_raw)
+    loaded = {job.name: job.pipeline for job in jobs}
+    list_folder = partial(hadoop_files.listed, application.spark)
+    find_raw = stale.raw_finder(application.settings, loaded.values(), list_folder)
+    return stale.stale(application.warehouse.periods, loaded, find_raw)
 
 
 def _run_day(

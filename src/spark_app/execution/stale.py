@@ -1,25 +1,25 @@
 """The days of tables that were made of what has changed since: by the files beside the tables, without Spark."""
 
 import datetime
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Self
 
 from spark_app.declarations.pipeline import Pipeline
 from spark_app.execution import pipelines
 from spark_app.execution.graph import warehouse_folder
 from spark_app.formatting import quantity
-from spark_app.local_files import local_path
 from spark_app.runs.run_record import StaleDay
 from spark_app.settings import Settings
-from spark_app.warehouse import hadoop_files, raw_files
+from spark_app.warehouse import hadoop_files
+from spark_app.warehouse.hadoop_files import ListFolder
 from spark_app.warehouse.periods import RAW, Period, Periods, StoredFiles, in_threads
+from spark_app.warehouse.source_files import SourceFiles
 from spark_app.warehouse.tables import Table
 
 SourceDay = tuple[str, datetime.date]
 FindRaw = Callable[[str, datetime.date], str | None]
-"""Names the raw files of a source for a day, as `hadoop_files.fingerprint` does; None where nobody can tell."""
+"""Names the raw files of a source for a day, as `SourceFiles.fingerprint` does; None where nobody can tell."""
 WHAT_TO_DO: Final = "spark-app etl --stale"
 
 
@@ -97,11 +97,18 @@ def of_project(settings: Settings) -> list[StaleDay]:
         InputError: The warehouse cannot be read.
         MachineError: The driver of its storage is not installed.
     """
-    root = warehouse_folder(settings.warehouse_path)
-    raw = local_path(settings.raw_path)
+    root, loaded = warehouse_folder(settings.warehouse_path), pipelines.load("etl")
+    return stale(Periods(StoredFiles(root)), loaded, raw_finder(settings, loaded.values()))
+
+
+def raw_finder(settings: Settings, of_pipelines: Iterable[Pipeline], list_folder: ListFolder | None = None) -> FindRaw:
+    """Names the raw files of the sources of pipelines; without what lists folders, those on this machine only."""
+    known = pipelines.source_files(settings, of_pipelines)
 
     def find_raw(source: str, day: datetime.date) -> str | None:
-        folder = raw_files.day_folder(settings.raw_path, source, day)
-        return None if raw is None else hadoop_files.local_fingerprint(Path(folder))
+        files = known.get(source) or SourceFiles.of(settings, source)
+        if list_folder is None and not files.is_local:
+            return None
+        return files.fingerprint(list_folder or hadoop_files.listed_locally, day)
 
-    return stale(Periods(StoredFiles(root)), pipelines.load("etl"), find_raw)
+    return find_raw

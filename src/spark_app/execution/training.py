@@ -4,6 +4,7 @@ import datetime
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal
 
 from pyspark.sql import functions as F
@@ -24,7 +25,7 @@ from spark_app.settings import Settings
 from spark_app.spark import call_sites
 from spark_app.spark.known_errors import translate_errors
 from spark_app.telemetry.spark_names import WORKLOAD
-from spark_app.warehouse import raw_files
+from spark_app.warehouse import hadoop_files
 from spark_app.warehouse.tables import Warehouse
 
 ML: Final = "spark-app ml"
@@ -325,9 +326,9 @@ def _missing(application: Application, job: Job, days: Sequence[datetime.date]) 
 
 def _is_delivered(application: Application, jobs: Sequence[Job], day: datetime.date) -> bool:
     """Whether there are raw files of a day that one of the pipelines reads."""
-    sources = pipelines.sources(job.pipeline for job in jobs)
-    folders = [raw_files.day_folder(application.settings.raw_path, source, day) for source in sources]
-    return any(raw_files.has_files(application.spark, folder) for folder in folders)
+    sources = pipelines.source_files(application.settings, (job.pipeline for job in jobs))
+    list_folder = partial(hadoop_files.listed, application.spark)
+    return any(files.of_day(list_folder, day) for files in sources.values())
 
 
 def _examples(job: Job) -> str:

@@ -1,14 +1,14 @@
 """Small files on any path that Spark can read, through Hadoop's own file systems; no Spark job."""
 
-import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from spark_app.errors import InputError
+from spark_app.local_files import local_path
 
 _CHECKSUM: Final = ".crc"
 """What the hidden checksum files of Hadoop's local file system end with."""
@@ -54,14 +54,57 @@ def _fill(system: Any, file: Any, content: bytes) -> None:
         stream.close()
 
 
-def sizes(spark: SparkSession, folder: str) -> dict[str, int]:
-    """Files of a folder that are not hidden, with their sizes in bytes, in order of name."""
+class StoredFile(NamedTuple):
+    """A file or a folder: its path, its name, its size in bytes, and when it was written, in ms since the epoch."""
+
+    path: str
+    name: str
+    is_file: bool
+    bytes: int = 0
+    modified_ms: int = 0
+
+
+ListFolder = Callable[[str], list[StoredFile]]
+"""Lists a folder, or a file, which is itself: what is not hidden, in order of name; empty where there is none."""
+
+
+def listed(spark: SparkSession, folder: str) -> list[StoredFile]:
+    """What is in a folder that is not hidden; of a local folder it is what `listed_locally` says without Spark."""
     path = jvm(spark).org.apache.hadoop.fs.Path(folder)
     system = path.getFileSystem(hadoop(spark))
-    if not system.exists(path):
-        return {}
-    files = {status.getPath().getName(): status for status in system.listStatus(path) if status.isFile()}
-    return {files[name].getPath().toString(): files[name].getLen() for name in sorted(files) if name[0] not in "._"}
+    if system.getUri().getScheme() == "file":
+        return [file._replace(path=f"file:{file.path}") for file in _listed(Path(path.toUri().getPath()))]
+    found = system.listStatus(path) if system.exists(path) else []
+    return _shown(
+        StoredFile(
+            each.getPath().toString(),
+            each.getPath().getName(),
+            each.isFile(),
+            each.getLen(),
+            each.getModificationTime(),
+        )
+        for each in found
+    )
+
+
+def listed_locally(folder: str) -> list[StoredFile]:
+    """The same of a folder of this machine, without Spark."""
+    path = local_path(folder)
+    return _listed(path) if path else []
+
+
+def _listed(folder: Path) -> list[StoredFile]:
+    if not folder.exists():
+        return []
+    found = [(each, each.stat()) for each in ([folder] if folder.is_file() else folder.iterdir()) if each.exists()]
+    return _shown(
+        StoredFile(str(each), each.name, each.is_file(), stat.st_size, stat.st_mtime_ns // 1_000_000)
+        for each, stat in found
+    )
+
+
+def _shown(files: Iterable[StoredFile]) -> list[StoredFile]:
+    return sorted((each for each in files if each.name[0] not in "._"), key=lambda each: each.name)
 
 
 def names_in(spark: SparkSession, folder: str) -> list[str] | None:
@@ -84,30 +127,6 @@ def names_in(spark: SparkSession, folder: str) -> list[str] | None:
         raise
 
 
-def fingerprint(spark: SparkSession, folder: str) -> str:
-    """Names the files of a folder that are not hidden, with their sizes and when they were written; empty without any.
-
-    Of a local folder it is what `local_fingerprint` says without Spark.
-    """
-    path = jvm(spark).org.apache.hadoop.fs.Path(folder)
-    system = path.getFileSystem(hadoop(spark))
-    if system.getUri().getScheme() == "file":
-        return local_fingerprint(Path(path.toUri().getPath()))
-    files = [status for status in system.listStatus(path) if status.isFile()] if system.exists(path) else []
-    return _digest((file.getPath().getName(), file.getLen(), file.getModificationTime()) for file in files)
-
-
-def local_fingerprint(folder: Path) -> str:
-    """The same of a folder of this machine."""
-    files = [file for file in folder.iterdir() if file.is_file()] if folder.is_dir() else []
-    return _digest((file.name, file.stat().st_size, file.stat().st_mtime_ns // 1_000_000) for file in files)
-
-
-def _digest(files: Iterable[tuple[str, int, int]]) -> str:
-    seen = sorted(each for each in files if each[0][0] not in "._")
-    return hashlib.sha256(repr(seen).encode()).hexdigest()[:16] if seen else ""
-
-
 def exists(spark: SparkSession, uri: str) -> bool:
     """Whether there is a file of a URI, as `DataFrame.inputFiles` gives them."""
     path = jvm(spark).org.apache.hadoop.fs.Path(jvm(spark).java.net.URI(uri))
@@ -120,7 +139,7 @@ def delete(spark: SparkSession, folder: str) -> None:
     path.getFileSystem(hadoop(spark)).delete(path, True)
 
 
-def first_line(spark: SparkSession, file: str) -> str:
+def first_line(spark: SparkSession, file: str, *, encoding: str = "UTF-8") -> str:
     """The first line of a text file, which may be compressed, that is not blank; empty if there is none.
 
     Raises:
@@ -129,7 +148,7 @@ def first_line(spark: SparkSession, file: str) -> str:
     path = jvm(spark).org.apache.hadoop.fs.Path(file)
     stream = path.getFileSystem(hadoop(spark)).open(path)
     codec = jvm(spark).org.apache.hadoop.io.compress.CompressionCodecFactory(hadoop(spark)).getCodec(path)
-    reader = jvm(spark).java.io.InputStreamReader(codec.createInputStream(stream) if codec else stream, "UTF-8")
+    reader = jvm(spark).java.io.InputStreamReader(codec.createInputStream(stream) if codec else stream, encoding)
     buffered = jvm(spark).java.io.BufferedReader(reader, _HEADER_BYTES)
     try:
         while (line := buffered.readLine()) is not None:
@@ -156,6 +175,23 @@ def parquet_schema(spark: SparkSession, file: str) -> str:
         raise InputError(f"cannot read {file}: {error.java_exception.toString()}") from error
     try:
         return str(reader.getFileMetaData().getSchema().toString())
+    finally:
+        reader.close()
+
+
+def orc_schema(spark: SparkSession, file: str) -> str:
+    """The schema of an ORC file, as its footer states it; no Spark job.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    orc = jvm(spark).org.apache.orc.OrcFile
+    try:
+        reader = orc.createReader(jvm(spark).org.apache.hadoop.fs.Path(file), orc.readerOptions(hadoop(spark)))
+    except Py4JJavaError as error:
+        raise InputError(f"cannot read {file}: {error.java_exception.toString()}") from error
+    try:
+        return str(reader.getSchema().toString())
     finally:
         reader.close()
 

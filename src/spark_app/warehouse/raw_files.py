@@ -1,82 +1,146 @@
-"""Raw files of a day as rows of text: JSON Lines, CSV or Parquet, on any path that Spark can read.
+"""Raw files of a day as rows of text: JSON, CSV, Parquet, ORC or lines, on any path that Spark can read.
 
 Every source becomes the same shape: `text` (a struct with one string per known column), `extra` (columns that the
 schema does not know, as a map of strings, or null), `is_malformed`, `raw` (the row as it was read) and `source_file`.
 """
 
-import datetime
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial, reduce
-from pathlib import PurePosixPath
-from typing import Final
+from typing import Final, Literal
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from spark_app.errors import InputError
 from spark_app.formatting import quantity
-from spark_app.settings import Csv, RawFormat
+from spark_app.settings import Csv, Encoding, RawFormat
 from spark_app.warehouse import hadoop_files
+from spark_app.warehouse.hadoop_files import StoredFile
 
-COMMAS: Final = Csv()
 SEPARATORS: Final = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 """What people write between values."""
 _CORRUPT: Final = "__corrupt"
 _END: Final = "end of line"
+_END_OF_FILE: Final = "end of file"
 _BYTE_ORDER_MARK: Final = "\ufeff"
+_LATIN: Final = "ISO-8859-1"
+_WINDOWS: Final = {
+    byte: text for byte in range(0x80, 0xA0) if (text := bytes([byte]).decode("windows-1252", errors="ignore"))
+}
+"""What windows-1252 has in the place of the control characters of ISO-8859-1; Spark decodes the latter only."""
+Kind = RawFormat | Literal["orc", "text"]
+KINDS: Final = ("json", "csv", "parquet", "orc", "text")
+_OPTIONS: Final = {"separator": "sep"}
+"""What `files(...)` calls a key of `raw.csv` that it names as Spark does."""
 
 
-def day_folder(root: str, source: str, date: datetime.date) -> str:
-    """The folder that holds the raw files of one source and one day."""
-    return f"{root.rstrip('/')}/{source}/date={date.isoformat()}"
+@dataclass(frozen=True)
+class FileFormat:
+    """How the files of a source are written.
+
+    Attributes:
+        kind: Their format.
+        csv: How they are written, if that is CSV.
+        multi_line: Whether a file of JSON is one array of objects, or one object, over many lines.
+        source: The source, where its configuration says this.
+        declared: Where `files(...)` says this: file and line.
+    """
+
+    kind: Kind
+    csv: Csv = field(default_factory=Csv)
+    multi_line: bool = False
+    source: str = ""
+    declared: str = ""
+
+    def set(self, key: str, value: object) -> str:
+        """What somebody has to do who wants to change how CSV is read."""
+        if self.declared:
+            return f"set {_OPTIONS.get(key, key)}={value!r} in {self.declared}"
+        shown = str(value).lower() if isinstance(value, bool) else repr(value)
+        return f"set raw.csv.{self.source}.{key} to {shown} in config/app.yml"
 
 
-def has_files(spark: SparkSession, folder: str) -> bool:
-    """Whether a folder exists and holds at least one file that is not hidden."""
-    return bool(hadoop_files.sizes(spark, folder))
-
-
-def is_empty(rows: DataFrame, folder: str, *, kind: RawFormat) -> bool:
-    """Whether the files of a day hold no row; a first line that is not blank says so of JSON without a Spark job."""
+def is_empty(rows: DataFrame, files: Sequence[StoredFile], *, form: FileFormat) -> bool:
+    """Whether the files of a day hold no row; a first line that is not blank says so of lines without a Spark job."""
     spark = rows.sparkSession
-    if kind == "json":
-        first_lines = (hadoop_files.first_line(spark, file) for file in hadoop_files.sizes(spark, folder))
+    if form.kind == "text" or (form.kind == "json" and not form.multi_line):
+        first_lines = (hadoop_files.first_line(spark, file.path) for file in files)
         if any(line.removeprefix(_BYTE_ORDER_MARK).strip() for line in first_lines):
             return False
     return rows.isEmpty()
 
 
-def read_day(spark: SparkSession, folder: str, *, schema: StructType, kind: RawFormat, csv: Csv = COMMAS) -> DataFrame:
-    """The raw rows of one day as text; blank lines are no rows, files of 0 bytes have none.
+def read(spark: SparkSession, files: Sequence[StoredFile], *, schema: StructType, form: FileFormat) -> DataFrame:
+    """The raw rows of files as text; blank lines are no rows, files of 0 bytes have none.
 
     Args:
         spark: The session.
-        folder: The folder of the day.
+        files: The files, at least one.
         schema: The columns of the source.
-        kind: The format of its files.
-        csv: How they are written, if that is CSV.
+        form: How the files are written.
 
     Raises:
-        InputError: The folder is missing or holds no files, or one is not what the format says.
+        InputError: One of them is not what the format says.
     """
-    sizes = hadoop_files.sizes(spark, folder)
-    if not sizes:
-        raise InputError(f"no raw data at {folder}: deliver the day's files there, or name another raw.path")
-    if kind == "json":
-        lines = spark.read.text(_literal([folder]))
-        return json_rows(lines.select("value", _file_name(lines)), schema=schema)
-    read: Callable[..., DataFrame] = _parquet_rows
-    alike: Callable[[SparkSession, str], str] = hadoop_files.parquet_schema
-    if kind == "csv":
-        read, alike = partial(_csv_rows, csv=csv), hadoop_files.first_line if csv.header else _one_kind
-    groups = _groups([path for path, size in sizes.items() if size], lambda path: alike(spark, path))
+    if form.kind in ("json", "text"):
+        lines = spark.read.text(_literal(_roots(spark, files)), wholetext=form.multi_line)
+        rows = lines.select("value", _file_name(lines))
+        if form.kind == "text":
+            return _text_rows(rows, schema=schema)
+        return json_rows(_objects(rows) if form.multi_line else rows, schema=schema)
+    readers: dict[str, tuple[Callable[..., DataFrame], Callable[[SparkSession, str], str]]] = {
+        "csv": (partial(_csv_rows, form=form), partial(_header, csv=form.csv)),
+        "parquet": (partial(_stored_rows, kind="parquet"), hadoop_files.parquet_schema),
+        "orc": (partial(_stored_rows, kind="orc"), hadoop_files.orc_schema),
+    }
+    reader, alike = readers[form.kind]
+    groups = _groups([file.path for file in files if file.bytes], lambda path: alike(spark, path))
     if not groups:
         return json_rows(spark.createDataFrame([], "value string, source_file string"), schema=schema)
-    return reduce(DataFrame.unionByName, [read(spark, paths, schema=schema) for paths in groups])
+    return reduce(DataFrame.unionByName, [reader(spark, paths, schema=schema) for paths in groups])
+
+
+def _roots(spark: SparkSession, files: Sequence[StoredFile]) -> list[str]:
+    """The folders of files that have no other ones, which Spark lists without a job for many, and the other files."""
+    folders, roots = defaultdict[str, list[str]](list), list[str]()
+    for file in files:
+        folders[file.path.rpartition("/")[0]].append(file.path)
+    for folder, paths in folders.items():
+        roots += [folder] if len(hadoop_files.listed(spark, folder)) == len(paths) else paths
+    return roots
+
+
+def _objects(files: DataFrame) -> DataFrame:
+    """The objects of whole files of JSON, each as text; a file that is neither an object nor an array is one of them.
+
+    As of a line, a document is read as the first element of an array, so that nothing behind it is dropped.
+
+    Columns in: value (string), source_file (string).
+    """
+    text = F.regexp_replace("value", f"^{_BYTE_ORDER_MARK}", "")
+    both = F.from_json(F.concat(F.lit("["), text, F.lit(f',"{_END_OF_FILE}"]')), "array<string>")
+    is_one = (F.size(both) == 2) & (F.get(both, F.lit(1)) == _END_OF_FILE)
+    document = F.when(is_one, F.get(both, F.lit(0)))
+    elements = F.when(F.substring(document, 1, 1) == "[", F.from_json(document, "array<string>"))
+    known = files.where(text.rlike(r"\S")).withColumn("element", F.explode(F.coalesce(elements, F.array(text))))
+    return known.select(F.coalesce("element", F.lit("null")).alias("value"), "source_file")
+
+
+def _text_rows(lines: DataFrame, *, schema: StructType) -> DataFrame:
+    """Lines as the values of the only column.
+
+    Columns in: value (string), source_file (string).
+    """
+    [name] = schema.names
+    rows = lines.where(F.trim("value") != "").select(
+        F.struct(F.col("value").alias(name)).alias("row"), F.lit(None).cast("string").alias("corrupt"), "source_file"
+    )
+    return _column_rows(rows, names=[name], schema=schema)
 
 
 def json_rows(lines: DataFrame, *, schema: StructType) -> DataFrame:
@@ -127,12 +191,12 @@ def _groups(paths: Sequence[str], kind: Callable[[str], str]) -> list[list[str]]
     return [alike for name, alike in groups.items() if name]
 
 
-def _one_kind(_: SparkSession, path: str) -> str:
-    """All files without a header are alike."""
-    return "no header" if path else ""
+def _header(spark: SparkSession, path: str, *, csv: Csv) -> str:
+    """The first line of a file that is not blank; all files without a header are alike."""
+    return hadoop_files.first_line(spark, path, encoding=csv.encoding) if csv.header else "no header"
 
 
-def _csv_rows(spark: SparkSession, paths: list[str], *, schema: StructType, csv: Csv) -> DataFrame:
+def _csv_rows(spark: SparkSession, paths: list[str], *, schema: StructType, form: FileFormat) -> DataFrame:
     """CSV files of one header, or of none; a quote within quotes is doubled (RFC 4180), and a line is a row.
 
     Spark's reader of files ends a quoted value with its line and says nothing, so that the lines are judged here: one
@@ -141,34 +205,53 @@ def _csv_rows(spark: SparkSession, paths: list[str], *, schema: StructType, csv:
     Raises:
         InputError: The first line names none of the columns.
     """
-    first = hadoop_files.first_line(spark, paths[0]).removeprefix(_BYTE_ORDER_MARK)
-    options = {"escape": '"', "sep": csv.separator}
-    names = schema.names
+    csv, names = form.csv, schema.names
+    first = hadoop_files.first_line(spark, paths[0], encoding=csv.encoding).removeprefix(_BYTE_ORDER_MARK)
+    options = {"escape": csv.quote, "quote": csv.quote, "sep": csv.separator}
     if csv.header:
-        names = spark.read.options(header="true", **options).csv(_literal(paths)).columns
-        _require_known(names, first, paths[0], schema, csv)
+        names = _names(spark.read.options(header="true", **options), paths, csv.encoding)
+        _require_known(names, first, paths[0], schema, form)
     columns = ", ".join(f"{_quoted(name)} string" for name in [*names, _CORRUPT])
     lines = spark.read.text(_literal(paths))
+    lines = lines.select(_decoded(csv.encoding).alias("value"), _file_name(lines))
     parsed = F.from_csv("value", columns, options | {"columnNameOfCorruptRecord": _CORRUPT})
     rows = lines.where((F.trim("value") != "") & (F.lit(not csv.header) | (F.col("value") != first)))
-    rows = rows.select("value", parsed.alias("row"), _file_name(lines))
-    quotes = F.octet_length("value") - F.octet_length(F.replace("value", F.lit('"')))
-    is_whole = (quotes % 2 == 0) & F.col(f"row.{_CORRUPT}").isNull()
+    rows = rows.select("value", parsed.alias("row"), "source_file")
+    quotes = F.octet_length("value") - F.octet_length(F.replace("value", F.lit(csv.quote)))
+    is_whole = (quotes % (2 * len(csv.quote.encode())) == 0) & F.col(f"row.{_CORRUPT}").isNull()
     return _column_rows(rows.withColumn("corrupt", F.when(~is_whole, F.col("value"))), names=names, schema=schema)
 
 
-def _require_known(names: Sequence[str], first: str, path: str, schema: StructType, csv: Csv) -> None:
+def _names(reader: DataFrameReader, paths: list[str], encoding: Encoding) -> list[str]:
+    """The columns that the first of some files names."""
+    if encoding == "UTF-8":
+        return reader.csv(_literal(paths)).columns
+    names = reader.options(encoding=_LATIN).csv(_literal(paths)).columns
+    return [name.translate(_WINDOWS) if encoding == "windows-1252" else name for name in names]
+
+
+def _decoded(encoding: Encoding) -> Column:
+    """The text of a line, whose bytes Spark takes for UTF-8."""
+    if encoding == "UTF-8":
+        return F.col("value")
+    text = F.decode(F.col("value").cast("binary"), _LATIN)
+    if encoding == _LATIN:
+        return text
+    return F.translate(text, "".join(map(chr, _WINDOWS)), "".join(_WINDOWS.values()))
+
+
+def _require_known(names: Sequence[str], first: str, path: str, schema: StructType, form: FileFormat) -> None:
     if not first.strip() or set(names) & set(schema.names):
         return
-    option = f"raw.csv.{PurePosixPath(path).parent.parent.name}"
+    csv = form.csv
     counts = {mark: first.count(mark) for mark in SEPARATORS}
     mark = max(counts, key=lambda each: counts[each])
     if mark != csv.separator and counts[mark] > counts.get(csv.separator, 0):
         found = f"{quantity(counts[mark], SEPARATORS[mark])} and {_number(counts.get(csv.separator, 0), csv.separator)}"
-        raise InputError(f"the first line of {path} has {found}: set {option}.separator to {mark!r} in config/app.yml")
+        raise InputError(f"the first line of {path} has {found}: {form.set('separator', mark)}")
     raise InputError(
-        f"the first line of {path} names none of the columns {', '.join(schema.names)}: if it is a row, set "
-        f"{option}.header to false in config/app.yml"
+        f"the first line of {path} names none of the columns {', '.join(schema.names)}: if it is a row, "
+        f"{form.set('header', False)}"
     )
 
 
@@ -177,14 +260,14 @@ def _number(count: int, separator: str) -> str:
     return quantity(count, name) if count else f"no {name}"
 
 
-def _parquet_rows(spark: SparkSession, paths: list[str], *, schema: StructType) -> DataFrame:
-    """Parquet files of one schema.
+def _stored_rows(spark: SparkSession, paths: list[str], *, schema: StructType, kind: Kind) -> DataFrame:
+    """Files of one schema, of a format that stores it.
 
     Raises:
         InputError: Two of their columns have names that differ in capitals only, which Spark takes for one.
     """
     try:
-        table = spark.read.parquet(*_literal(paths))
+        table = spark.read.format(kind).load(_literal(paths))
     except AnalysisException as error:
         raise InputError(f"cannot read {paths[0]}: {error}") from error
     rows = table.select(F.struct("*").alias("row"), F.lit(None).cast("string").alias("corrupt"), _file_name(table))
@@ -221,9 +304,3 @@ def _literal(paths: Sequence[str]) -> list[str]:
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-def bytes_of(spark: SparkSession, folder: str) -> tuple[int, int]:
-    """Number of files of a folder that are not hidden, and their bytes together."""
-    sizes = hadoop_files.sizes(spark, folder).values()
-    return len(sizes), sum(sizes)

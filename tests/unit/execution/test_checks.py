@@ -598,3 +598,18 @@ def test_configuration_that_is_about_nothing_is_a_mistake(shop: Path) -> None:
         "config/etl/daily_order.yml: no pipeline daily_order: do you mean daily_orders?",
         "config/app.yml:4: raw.formats: no source order: do you mean orders?",
     ]
+
+
+def test_what_a_declaration_says_of_files_is_no_configuration(shop: Path) -> None:
+    """A format of a source that says with `files(...)` how its files are written is about nothing."""
+    sources = shop / SOURCES
+    text = sources.read_text(encoding="utf-8").replace("import Source", "import Source, files")
+    sources.write_text(text.replace('"orders",', '"orders",\n    files("o/{date}/*", format="orc"),'), encoding="utf-8")
+    config = shop.parent / "config"
+    (config / "app.yml").write_text("raw:\n  path: raw\n  formats:\n    orders: csv\n", encoding="utf-8")
+    settings = load_settings()
+    loaded = {job.name: job.pipeline for package in pipelines.PACKAGES for job in load_jobs(settings, package)}
+    place = f"{sources.relative_to(Path.cwd())}:7" if sources.is_relative_to(Path.cwd()) else f"{sources}:7"
+    assert [each.message for each in checks.unused(settings, loaded)] == [
+        f"config/app.yml:4: raw.formats: the files of orders are declared in {place}"
+    ]

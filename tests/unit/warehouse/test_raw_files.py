@@ -6,12 +6,14 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DecimalType, StringType, StructField, StructType
 
 from spark_app.errors import InputError
-from spark_app.settings import Csv, RawFormat
-from spark_app.warehouse import raw_files
+from spark_app.settings import Csv
+from spark_app.warehouse import hadoop_files, raw_files
+from spark_app.warehouse.raw_files import FileFormat, Kind
 
 SCHEMA = StructType([StructField("key", StringType()), StructField("amount", DecimalType(12, 2))])
 
@@ -32,12 +34,17 @@ def rows(read: DataFrame) -> list[Row]:
     return sorted((Row(*row) for row in found), key=lambda row: (row.file, row.key or "", row.amount or ""))
 
 
-def read(spark: SparkSession, folder: Path, kind: RawFormat, **texts: str) -> list[Row]:
+def read_day(spark: SparkSession, folder: Path, form: FileFormat) -> DataFrame:
+    """The raw rows of the files of a folder."""
+    return raw_files.read(spark, hadoop_files.listed(spark, str(folder)), schema=SCHEMA, form=form)
+
+
+def read(spark: SparkSession, folder: Path, kind: Kind, **texts: str) -> list[Row]:
     """The rows of a day with these files: the name without its ending, and the content."""
     folder.mkdir(exist_ok=True)
     for name, text in texts.items():
         (folder / f"{name}.{kind}").write_text(text, encoding="utf-8")
-    return rows(raw_files.read_day(spark, str(folder), schema=SCHEMA, kind=kind))
+    return rows(read_day(spark, folder, FileFormat(kind, source="orders")))
 
 
 def parquet(folder: Path, name: str, **columns: list[Any]) -> None:
@@ -70,7 +77,7 @@ def test_a_json_number_of_15_digits_or_a_whole_one_keeps_its_value(spark: SparkS
 
 
 @pytest.mark.parametrize("kind", ["json", "csv", "parquet"])
-def test_a_name_is_no_pattern(spark: SparkSession, tmp_path: Path, kind: RawFormat) -> None:
+def test_a_name_is_no_pattern(spark: SparkSession, tmp_path: Path, kind: Kind) -> None:
     """Characters of patterns in names of files and folders stand for themselves: each file is read once."""
     folder = tmp_path / "a [x]{y,z}?*"
     folder.mkdir()
@@ -81,7 +88,7 @@ def test_a_name_is_no_pattern(spark: SparkSession, tmp_path: Path, kind: RawForm
         else:
             text = json.dumps({"key": name}) if kind == "json" else f'key\n"{name}"\n'
             (folder / f"{name}.{kind}").write_text(text, encoding="utf-8")
-    found = rows(raw_files.read_day(spark, str(folder), schema=SCHEMA, kind=kind))
+    found = rows(read_day(spark, folder, FileFormat(kind, source="orders")))
     assert sorted(row.key or "" for row in found) == sorted(names)
 
 
@@ -111,7 +118,7 @@ def test_a_line_break_within_quotes_makes_no_wrong_value(spark: SparkSession, tm
     parts = ['a,"1', '2"', '"b', 'c",3', 'd,"4', '5,"', 'e,"6', 'f" g,7']
     text = "\n".join(["key,amount", *parts, 'h,"8"'])
     (tmp_path / "a.csv").write_text(text, encoding="utf-8")
-    found = raw_files.read_day(spark, str(tmp_path), schema=SCHEMA, kind="csv").collect()
+    found = read_day(spark, tmp_path, FileFormat("csv", source="orders")).collect()
     assert [row.raw for row in found if row.is_malformed] == parts
     assert {tuple(row.text) for row in found if row.is_malformed} == {(None, None)}
     assert [tuple(row.text) for row in found if not row.is_malformed] == [("h", "8")]
@@ -182,11 +189,11 @@ def test_a_csv_file_of_other_separators_says_what_to_set(spark: SparkSession, tm
     day.mkdir(parents=True)
     (day / "a.csv").write_text("key;amount;note\nk;1.5;x\n", encoding="utf-8")
     with pytest.raises(InputError) as raised:
-        raw_files.read_day(spark, str(day), schema=SCHEMA, kind="csv")
+        read_day(spark, day, FileFormat("csv", source="orders"))
     assert str(raised.value).endswith(
         "a.csv has 2 semicolons and no comma: set raw.csv.orders.separator to ';' in config/app.yml"
     )
-    [found] = rows(raw_files.read_day(spark, str(day), schema=SCHEMA, kind="csv", csv=Csv(separator=";")))
+    [found] = rows(read_day(spark, day, FileFormat("csv", Csv(separator=";"))))
     assert (found.key, found.amount, found.extra, found.is_malformed) == ("k", "1.5", {"note": "x"}, False)
 
 
@@ -197,6 +204,75 @@ def test_a_csv_file_without_a_header_says_what_to_set(spark: SparkSession, tmp_p
     (day / "a.csv").write_text("k,1.5\n", encoding="utf-8")
     (day / "b.csv").write_text("l,2.5\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"a.csv names none of the columns key, amount: .* raw.csv.orders.header to"):
-        raw_files.read_day(spark, str(day), schema=SCHEMA, kind="csv").collect()
-    found = rows(raw_files.read_day(spark, str(day), schema=SCHEMA, kind="csv", csv=Csv(header=False)))
+        read_day(spark, day, FileFormat("csv", source="orders")).collect()
+    found = rows(read_day(spark, day, FileFormat("csv", Csv(header=False))))
     assert [(row.key, row.amount) for row in found] == [("k", "1.5"), ("l", "2.5")]
+
+
+def test_a_file_of_json_over_many_lines_has_its_objects(spark: SparkSession, tmp_path: Path) -> None:
+    """An array of them, or one; what follows, what is no object, and a key of two are malformed, as in lines."""
+    texts = {
+        "a": '\ufeff[\n {"key": "a1",\n "amount": 1.5},\n {"key": "a2", "x": {"y": 1}}\n]\n',
+        "b": '{\n "key": "b"\n}',
+        "c": "[]",
+        "d": " \n",
+        "e": '[{"key": "e"}] [',
+        "f": '[{"key": "f", "key": "g"}, null, 1, {"key": "f1"}]',
+        "g": '{"key": "g"}\n{"key": "h"}',
+        "h": '[{"key": "h"}',
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.json").write_text(text, encoding="utf-8")
+    found = rows(read_day(spark, tmp_path, FileFormat("json", multi_line=True)))
+    assert [row for row in found if not row.is_malformed] == [
+        Row("a.json", "a1", "1.5", None, False),
+        Row("a.json", "a2", None, {"x": '{"y":1}'}, False),
+        Row("b.json", "b", None, None, False),
+        Row("f.json", "f1", None, None, False),
+    ]
+    assert [row.file for row in found if row.is_malformed] == [
+        "e.json",
+        "f.json",
+        "f.json",
+        "f.json",
+        "g.json",
+        "h.json",
+    ]
+
+
+def test_orc_files_of_a_day_may_have_different_columns(spark: SparkSession, tmp_path: Path) -> None:
+    """As those of Parquet; one that is none is named."""
+    orc.write_table(pa.table({"key": ["a"], "amount": [1.5]}), tmp_path / "a.orc")
+    orc.write_table(pa.table({"key": ["b"], "other": [2]}), tmp_path / "b.orc")
+    assert rows(read_day(spark, tmp_path, FileFormat("orc"))) == [
+        Row("a.orc", "a", "1.5", None, False),
+        Row("b.orc", "b", None, {"other": "2"}, False),
+    ]
+    (tmp_path / "c.orc").write_text("key,amount\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"cannot read \S+/c\.orc: "):
+        read_day(spark, tmp_path, FileFormat("orc"))
+
+
+def test_a_line_of_text_is_the_value_of_the_only_column(spark: SparkSession, tmp_path: Path) -> None:
+    """Whatever it has; a blank line is none."""
+    (tmp_path / "a.log").write_text('{"key": 1}\n\n a;"b\n', encoding="utf-8")
+    files = hadoop_files.listed(spark, str(tmp_path))
+    schema = StructType([StructField("line", StringType())])
+    found = raw_files.read(spark, files, schema=schema, form=FileFormat("text"))
+    assert sorted(row.text.line for row in found.collect()) == [' a;"b', '{"key": 1}']
+    assert not raw_files.is_empty(found, files, form=FileFormat("text"))
+
+
+@pytest.mark.parametrize("encoding", ["UTF-8", "ISO-8859-1", "windows-1252"])
+def test_csv_may_have_another_quote_and_encoding(spark: SparkSession, tmp_path: Path, encoding: Any) -> None:
+    """In its header, too; a quote of which a line has an odd number makes it malformed."""
+    euro = "ä" if encoding == "ISO-8859-1" else "€"
+    lines = [f"key;amount;{euro}", f"'é;{euro}''';1.5;x", "it's;2;y", '"a";3;z']
+    (tmp_path / "a.csv").write_bytes("\n".join(lines).encode(encoding))
+    csv = Csv(separator=";", quote="'", encoding=encoding)
+    found = rows(read_day(spark, tmp_path, FileFormat("csv", csv)))
+    assert [row for row in found if not row.is_malformed] == [
+        Row("a.csv", '"a"', "3", {euro: "z"}, False),
+        Row("a.csv", f"é;{euro}'", "1.5", {euro: "x"}, False),
+    ]
+    assert len(found) == 3

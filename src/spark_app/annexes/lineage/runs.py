@@ -106,6 +106,9 @@ def lineage_runs(
     began = app.began or 0
     whole = LineageRun(job, APPLICATION, parent, began, app.ended or app.last, STATES[ending.outcome], error)
     runs = [replace(whole, spark_version=app.spark_version), *_of_queries(app, job), *_of_streams(app, job)]
+    declared = [*declared]
+    folders = {datasets.of_location(path) for each in declared for path in each.inputs.values() if path}
+    runs = [replace(run, inputs=_each_once(_in_folder(each, folders) for each in run.inputs)) for run in runs]
     written = [(datasets.of_location(each.path), each) for each in declared]
     known = {(dataset.namespace, dataset.name): each for dataset, each in written}
     return sorted(
@@ -241,10 +244,19 @@ def _of_stream(app: Application, stream: StreamQuery, queries: list[Query], job:
 
 
 def _is_within(dataset: Dataset, folders: list[Dataset]) -> bool:
-    """Whether a dataset is a file that a micro-batch has read of a source."""
+    """Whether a dataset is a file in one of some folders, as one that a micro-batch has read of a source."""
     return any(
         dataset.namespace == folder.namespace and dataset.name.startswith(f"{folder.name}/") for folder in folders
     )
+
+
+def _in_folder(dataset: Dataset, folders: Iterable[Dataset]) -> Dataset:
+    """The innermost declared folder that a file is in, or the dataset itself: raw files have other names each day."""
+    around = [folder for folder in folders if _is_within(dataset, [folder])]
+    if not around or any(dataset.name == folder.name for folder in folders):
+        return dataset
+    nearest = max(around, key=lambda folder: len(folder.name))
+    return replace(dataset, namespace=nearest.namespace, name=nearest.name)
 
 
 def _each_once(found: Iterable[Dataset]) -> tuple[Dataset, ...]:

@@ -166,6 +166,18 @@ def test_a_declared_table_has_the_columns_that_it_is_made_of(inputs: Any, origin
     assert other.outputs[0].origins == ()
 
 
+def test_files_of_a_source_are_its_folder() -> None:
+    """Those of a day have names of that day; a table within the folder is itself."""
+    places = ["/raw/2024/05/01/a.csv.gz", "/raw/2024/05/01/b.csv.gz", "/raw/tables/t"]
+    writes = of_plan(1, writing("file:/out", *(reading(f"file:{place}") for place in places)))
+    app = log.application([log.environment({}), log.started(), writes, log.query_ended(1), log.ended()])
+    inputs = {"orders (raw)": "file:/raw", "t": "/raw/tables/t"}
+    columns = TableColumns("out", "/out", inputs, {"total": [Origin("orders (raw)", "amount")]})
+    _, query = lineage_runs(app, declared=[columns])
+    assert [each.name for each in query.inputs] == ["/raw", "/raw/tables/t"]
+    assert dict(query.outputs[0].origins) == {"total": (Field("file", "/raw", "amount"),)}
+
+
 @pytest.mark.parametrize(("places", "made"), [(["/out"], 0), (["/in", "/out"], 1), (["/in", "/x"], 0)])
 def test_a_query_makes_columns_of_what_it_reads_beside_its_own_table(places: list[str], made: int) -> None:
     """One that reads its own table only compacts it, or puts back what was there; one that reads others corrects it."""

@@ -53,7 +53,7 @@ class Application:
         running: The number of running tasks.
         first, last: The earliest and the latest time in any event.
         usage: What cores and driver did so far.
-        deserialize_ms, deserialize_cpu_ns: Sums over the tasks of all stages so far.
+        deserialize_ms, deserialize_cpu_ns, run_ms, cpu_ns: Sums over the tasks of all stages so far.
         task_free: The time without a running task so far.
         host_load: The load of the driver's host, where something measured it; Spark does not.
         log_records: What its Python program has logged, where something collected it: the newest.
@@ -97,7 +97,7 @@ class Application:
         self.first: int | None = None
         self.last = self.running = 0
         self.usage = Utilization()
-        self.deserialize_ms = self.deserialize_cpu_ns = 0
+        self.deserialize_ms = self.deserialize_cpu_ns = self.run_ms = self.cpu_ns = 0
         self.task_free = TaskFreeTime()
         self.host_load: HostLoad | None = None
         self.log_records: deque[events.LogRecord] = deque(maxlen=MAX_LOG_RECORDS)
@@ -372,6 +372,8 @@ class Application:
         if event.metrics is not None:
             self.deserialize_ms += event.metrics.deserialize_ms
             self.deserialize_cpu_ns += event.metrics.deserialize_cpu_ns
+            self.run_ms += event.metrics.run_ms
+            self.cpu_ns += event.metrics.cpu_ns or 0
         stage.add(event)
         return LateTask(stage, event) if stage.info.completed is not None else None
 

@@ -1,14 +1,17 @@
 """Batches that take longer than the interval of the trigger."""
 
+from typing import Final
+
 from spark_app.eventlog.diagnoses import limits
 from spark_app.eventlog.diagnoses.rule import Alert, Limit, rule
 from spark_app.eventlog.diagnoses.stream import StreamView
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.stream_samples import StreamSample
 from spark_app.formatting import count, duration
-from spark_app.telemetry.names import (
-    ADD_BATCH,
-)
+from spark_app.telemetry.names import ADD_BATCH
+
+MOST: Final = 0.5
+"""The share of the run time of tasks in which they computed or waited for a processor, where the host is the cause."""
 
 
 @rule(
@@ -36,7 +39,7 @@ def batch_longer_than_trigger(view: StreamView) -> Finding | None:
         multiples of the interval. It needs ten of them; without, as for a query that is always late or has no interval,
         it reports nothing. The first batch of a run does not count. An info where the host explains it: its processors
         were so busy (`cpu_unmeasured_ratio`, as of `cpu_starvation`) that a batch takes less than the interval where it
-        has them alone.
+        has them alone, and tasks computed, or waited for a processor, for most of their run time.
     Cost: what these batches took longer.
     """
     trigger = view.query.trigger
@@ -61,9 +64,11 @@ def batch_longer_than_trigger(view: StreamView) -> Finding | None:
 
 
 def _is_of_host(view: StreamView, interval: int) -> bool:
-    """Whether its batches are in time on a host that is not busy, on average."""
+    """Whether its batches are in time on a host that is not busy, on average: most of the time, tasks compute."""
     is_busy = view.slowdown * view.limits.cpu_unmeasured_ratio >= 1
-    return is_busy and view.total.duration_ms / view.total.batches / view.slowdown <= interval
+    computed_ms = view.app.cpu_ns / 1e6 * view.slowdown
+    is_computing = computed_ms > 0 and computed_ms >= MOST * view.app.run_ms
+    return is_busy and is_computing and view.total.duration_ms / view.total.batches / view.slowdown <= interval
 
 
 def _largest(sample: StreamSample) -> str:

@@ -6,6 +6,7 @@ from typing import Final
 from spark_app.eventlog.diagnoses.query import QueryView, value
 from spark_app.eventlog.diagnoses.rule import Limit, rule
 from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model import contention
 from spark_app.eventlog.model.operators import python_functions
 from spark_app.formatting import count, duration
 from spark_app.redaction import excerpt
@@ -15,6 +16,9 @@ INITIALIZING: Final = "time to initialize Python workers"
 SAVED_RATIO: Final = 0.75
 MIN_SAVED_RATIO: Final = 0.5
 """What a broadcast saves of it, usually and at least: each worker unpickles that once, and not each task."""
+START_MS: Final = 2500
+"""What a new worker takes at most to import what a function needs, on a processor of its own (project: pandas and
+pyarrow take 0.5 to 1.5 s)."""
 MAX_NAME: Final = 60
 REUSE: Final = "spark.python.worker.reuse"
 
@@ -34,8 +38,9 @@ def large_closure(view: QueryView) -> Iterator[Finding]:
         that again, also in a worker that has done so before.
     Change: `sparkContext.broadcast(data)` once, and `.value` in the function: a worker keeps it for all its tasks. Or
         fewer tasks; or load it in the function once for each process (`functools.cache`).
-    Threshold: {closure_tasks} tasks, and {closure_ms} before the first row of each (project: a worker imports packages
-        once for all its tasks, unless `spark.python.worker.reuse` is off, where the rule says nothing).
+    Threshold: {closure_tasks} tasks, and {closure_ms} before the first row of each, beyond what new workers take: 2.5 s
+        for each core of all executors, times the slowdown of a busy host (project: a worker imports packages once for
+        all its tasks, unless `spark.python.worker.reuse` is off, where the rule says nothing).
     Cost: that time without once for each slot, times three quarters, divided by the mean number of running tasks; at
         least half of it, at most all (project).
     """
@@ -44,7 +49,8 @@ def large_closure(view: QueryView) -> Iterator[Finding]:
     for operator in view.operators:
         initializing = value(operator, INITIALIZING)
         tasks = sum(len(stage.durations_ms) for stage in view.stages_of(operator))
-        if initializing is None or tasks < view.limits.closure_tasks or initializing < tasks * view.limits.closure_ms:
+        least_ms = tasks * view.limits.closure_ms + _starting_ms(view)
+        if initializing is None or tasks < view.limits.closure_tasks or initializing < least_ms:
             continue
         names = [excerpt(name, MAX_NAME) for name in python_functions(operator)]
         shown = " and ".join(names) or "a Python function"
@@ -61,3 +67,10 @@ def large_closure(view: QueryView) -> Iterator[Finding]:
             cost_ms=usual,
             cause=", ".join(names),
         ).within(None if least is None or most is None else (least, most))
+
+
+def _starting_ms(view: QueryView) -> float:
+    """What the workers of all executors took to start, at most: an executor that was lost had its own."""
+    ended = view.query.ended or view.query.started
+    slowdown = max(1.0, contention.slowdown_between(view.app, view.query.started, ended) or 1.0)
+    return START_MS * slowdown * sum(executor.cores for executor in view.app.executors.values())

@@ -27,7 +27,7 @@ def test_a_function_that_carries_much_is_found() -> None:
 
 @pytest.mark.parametrize(
     ("plan", "tasks"),
-    [(carried(3900), 39), (carried(), 6), (node("ArrowEvalPython", text=PLAN, number_of_output_rows=9), 39)],
+    [(carried(13_900), 39), (carried(), 6), (node("ArrowEvalPython", text=PLAN, number_of_output_rows=9), 39)],
     ids=["little in each", "few tasks", "not measured"],
 )
 def test_a_function_that_carries_little_is_not(plan: Node, tasks: int) -> None:
@@ -39,3 +39,11 @@ def test_workers_that_are_started_for_each_task_are_another_cause() -> None:
     """They import packages each time, too."""
     setting = log.environment({"spark.python.worker.reuse": "false"})
     assert found(application([setting], ran(1, carried(), tasks=39)), "large_closure", **NEVER) == []
+
+
+@pytest.mark.parametrize(("slowdown", "is_found"), [(1, True), (3, False)])
+def test_what_new_workers_take_to_start_is_no_closure(slowdown: int, *, is_found: bool) -> None:
+    """They import packages, 2.5 s for each of 4 cores at most, and more on a busy host."""
+    app = application(ran(1, carried(20_000), tasks=39))
+    app.deserialize_ms, app.deserialize_cpu_ns = 1000 * slowdown, 1_000_000_000
+    assert bool(found(app, "large_closure", **NEVER)) == is_found

@@ -20,7 +20,7 @@ def inferred_schema(view: StageView) -> Finding | None:
     """A job that reads files of text only to find out which columns they have.
 
     Evidence: the line of the reader, the rows and bytes, and the duration of the job.
-    Why: `spark.read.json` without a schema, and `spark.read.csv` with `inferSchema`, read all files once to tell the
+    Why: `read.json` without a schema, and `read.csv` with `inferSchema`, read all files once to tell the
         types of the columns; the query reads them again.
     Change: `.schema(...)` of the reader. Where the columns are not known before, the option `samplingRatio` lets Spark
         parse a part of the rows.
@@ -38,7 +38,7 @@ def inferred_schema(view: StageView) -> Finding | None:
         "inferred_schema",
         f"reads {count(totals.input_records)} rows, {size(totals.input_bytes)}, in {duration(view.wall_ms)} only to "
         "infer the schema; queries read them again",
-        advice=f"Give the reader{where} the schema: print df.schema.toDDL() once, and write spark.read.schema('...')"
+        advice=f"Give the reader{where} the schema: print df.schema.toDDL() once, and read with .schema('...')"
         f".{site.call}(...) without inferSchema; of JSON the columns that are used are enough. Until then, "
         ".option('samplingRatio', 0.01) parses fewer rows.",
         numbers={"rows": totals.input_records, "read_bytes": totals.input_bytes, "inferring_ms": view.wall_ms},

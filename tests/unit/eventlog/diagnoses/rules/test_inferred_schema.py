@@ -31,7 +31,7 @@ def test_a_read_for_the_schema_costs_its_duration(rdd: Line) -> None:
     assert finding.cost_ms == 30_000
     assert "reads 3,000 rows, 6.0 MiB, in 30.0 s only to infer the schema" in finding.text
     assert "Give the reader at job.py:7 the schema" in finding.advice
-    assert "spark.read.schema('...').json(...)" in finding.advice
+    assert ".schema('...').json(...)" in finding.advice
 
 
 @pytest.mark.parametrize(

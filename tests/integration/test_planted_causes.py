@@ -53,7 +53,7 @@ LOGS: dict[str, tuple[Path, Path]] = {
 ADVICE: Final = {
     "spill": "spark.memory.fraction is 0.05: remove the setting",
     "tiny_tasks": "spark.sql.adaptive.enabled is false: set it to true",
-    "row_python_udf": "Replace asked by pyspark.sql.functions",
+    "row_python_udf": "Look what asked does in each call",
     "sort_merge_join_could_broadcast": "spark.sql.autoBroadcastJoinThreshold is -1, which switches broadcasts off",
 }
 """What the advice names, where the log has the answer."""

@@ -104,8 +104,8 @@ def test_places_of_one_cause_are_one_finding_with_the_sum_of_their_costs() -> No
 @cache
 def of_recorded() -> list[tuple[float, list[Finding]]]:
     """The durations of recorded applications, and what rules find there, whatever it costs."""
-    copied = pairs()["speculation-dataframe"].log("planted")
-    logs = (copied, *(file for folder in RECORDED for file in (EVENT_LOGS / folder).glob("*.zst")))
+    copied = [pairs()[name].log("planted") for name in ("speculation-dataframe", "large-closure")]
+    logs = (*copied, *(file for folder in RECORDED for file in (EVENT_LOGS / folder).glob("*.zst")))
     apps = (reader.read(log).app for log in logs)
     return [(duration_of(app), diagnose.diagnose(app, SMALL)) for app in apps]
 

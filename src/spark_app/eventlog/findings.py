@@ -103,11 +103,14 @@ class Finding:
     subject: Subject = "job"
     limits: Mapping[str, float] = field(default_factory=dict)
 
-    def within(self, bounds: tuple[float, float] | None) -> "Finding":
-        """The same with the least and the most that it may cost; each is at least 0, and the estimate between them."""
-        if bounds is None or self.cost_ms is None:
+    def within(self, bounds: tuple[float | None, float | None] | None) -> "Finding":
+        """The same with the least and the most that it may cost, if both are known.
+
+        Each is at least 0, and the estimate between them.
+        """
+        low, high = bounds or (None, None)
+        if low is None or high is None or self.cost_ms is None:
             return self
-        low, high = bounds
         return replace(self, cost_low_ms=max(0.0, min(low, self.cost_ms)), cost_high_ms=max(high, self.cost_ms))
 
     @property

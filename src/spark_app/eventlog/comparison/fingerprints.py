@@ -95,17 +95,13 @@ def _add(sums: dict[str, OperatorSum], label: str, operator: Operator, *, is_new
         return
     total = sums.setdefault(label, OperatorSum(label, 0))
     total.number = max(1, total.number + is_new)
-    total.rows = _plus(total.rows, _number(operator, _ROWS))
-    total.bytes = _plus(total.bytes, _number(operator, _BYTES))
-    total.ms = _plus(total.ms, _number(operator, _TIMES))
+    total.rows = _plus(total.rows, operators.value(operator, *_ROWS))
+    total.bytes = _plus(total.bytes, operators.value(operator, *_BYTES))
+    total.ms = _plus(total.ms, operators.value(operator, *_TIMES))
 
 
 def _plus(sum_so_far: float | None, value: float | None) -> float | None:
     return sum_so_far if value is None else round((sum_so_far or 0) + value, 1)
-
-
-def _number(operator: Operator, names: Iterable[str]) -> float | None:
-    return next((operator.numbers[name].value for name in names if name in operator.numbers), None)
 
 
 def _working(operator: Operator, depth: int = 0) -> Iterator[tuple[int, Operator]]:

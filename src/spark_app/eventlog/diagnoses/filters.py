@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from spark_app.eventlog.diagnoses.query import value
-from spark_app.eventlog.model.operators import Operator
+from spark_app.eventlog.model.operators import Operator, value
 from spark_app.eventlog.model.plan_names import OUTPUT_ROWS
 
 

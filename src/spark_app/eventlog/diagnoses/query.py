@@ -12,7 +12,7 @@ from spark_app.eventlog.findings import Finding, Severity
 from spark_app.eventlog.model import work_names
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import Query, StageAttempt
-from spark_app.eventlog.model.operators import Operator, plan_of
+from spark_app.eventlog.model.operators import Operator, Plan, plan_of
 from spark_app.eventlog.model.repeated_reads import ran, ran_in
 from spark_app.redaction import excerpt
 
@@ -37,11 +37,28 @@ class QueryView:
     @cached_property
     def operators(self) -> tuple[Operator, ...]:
         """The operators that ran for this query, each once; empty if the log has no plan."""
+        return () if self._plan is None else tuple(ran(self._plan, self.app.stages_of(self.query)))
+
+    @cached_property
+    def planned(self) -> tuple[Operator, ...]:
+        """All operators of the plan, also those that count nothing; empty if the log has none."""
+        return () if self._plan is None else tuple(each for _, each in self._plan.root.walk())
+
+    @cached_property
+    def _plan(self) -> Plan | None:
         try:
-            plan = plan_of(self.query, self.app.numbers)
+            return plan_of(self.query, self.app.numbers)
         except ValueError:
-            return ()
-        return tuple(ran(plan, self.app.stages_of(self.query)))
+            return None
+
+    def counted(self, operator: Operator) -> Operator | None:
+        """The operator, or the first below that counts something, as projections do not; None if that did not run."""
+        found = next((each for each in (operator, *operator.below()) if each.accumulables), operator)
+        return found if found.accumulables in self._ran else None
+
+    @cached_property
+    def _ran(self) -> frozenset[object]:
+        return frozenset(each.accumulables for each in self.operators)
 
     @property
     def wall_ms(self) -> int:
@@ -114,9 +131,3 @@ def query_name(app: Application, number: int) -> str:
 def sentence(text: str) -> str:
     """A text with a capital first letter."""
     return text[:1].upper() + text[1:]
-
-
-def value(operator: Operator, *names: str) -> float | None:
-    """The first metric of these names that an operator has; None if it has none of them."""
-    metric = next((operator.numbers[name] for name in names if name in operator.numbers), None)
-    return None if metric is None else metric.value

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from spark_app.eventlog.diagnoses.query import QueryView, value
+from spark_app.eventlog.diagnoses.query import QueryView
 from spark_app.eventlog.model.entities import StageAttempt
-from spark_app.eventlog.model.operators import Operator, rows_of, rows_through
+from spark_app.eventlog.model.operators import Operator, rows_of, rows_through, value
 from spark_app.eventlog.model.plan_names import DATA_SIZE, SHUFFLE_WRITE_TIME, SORT_TIME
 from spark_app.eventlog.model.repeated_reads import ran_in
 

@@ -198,6 +198,12 @@ def python_functions(operator: Operator) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def value(operator: Operator, *names: str) -> float | None:
+    """The first metric of these names that an operator has; None if it has none of them."""
+    metric = next((operator.numbers[name] for name in names if name in operator.numbers), None)
+    return None if metric is None else metric.value
+
+
 def is_row_at_a_time(operator: Operator) -> bool:
     """Whether an operator calls Python functions for each row by itself."""
     if operator.name != "ArrowEvalPython":

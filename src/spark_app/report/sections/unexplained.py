@@ -11,7 +11,7 @@ from spark_app.eventlog.document import Count, Name, StageKey
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.entities import StageAttempt
 from spark_app.eventlog.model.occupancy import Kind
-from spark_app.eventlog.model.operators import PYTHON, Operator, plan_of, python_functions
+from spark_app.eventlog.model.operators import PYTHON, Operator, plan_of, python_functions, value
 from spark_app.eventlog.model.plan_names import PYTHON_TIMES
 from spark_app.eventlog.model.repeated_reads import ran_in
 from spark_app.eventlog.model.stage_groups import group_of
@@ -136,7 +136,7 @@ def _owner(
     rows = sum(stage.totals.input_records or stage.totals.shuffle_read_records for stage in stages)
     key = (longest.info.id, longest.info.attempt)
     calls = list(_python_operators(scope, longest))
-    times = [ms for operator in calls if (ms := _python_ms(operator)) is not None]
+    times = [ms for operator in calls if (ms := value(operator, *PYTHON_TIMES)) is not None]
     return Unexplained(
         name=stage_name(scope, longest),
         stage=StageKey(*key),
@@ -161,11 +161,6 @@ def _python_operators(scope: Scope, stage: StageAttempt) -> Iterator[Operator]:
         for _, operator in plan_of(query, scope.app.numbers).root.walk():
             if PYTHON.search(operator.name) and ran_in(operator, stage):
                 yield operator
-
-
-def _python_ms(operator: Operator) -> float | None:
-    """What tasks spent in the functions of an operator, as far as Spark measures it."""
-    return next((operator.numbers[name].value for name in PYTHON_TIMES if name in operator.numbers), None)
 
 
 def _task_ms(stage: StageAttempt) -> float:

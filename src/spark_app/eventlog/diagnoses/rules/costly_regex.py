@@ -8,7 +8,7 @@ from spark_app.eventlog.diagnoses.query import QueryView
 from spark_app.eventlog.diagnoses.rule import Limit, rule
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.entities import StageAttempt
-from spark_app.eventlog.model.operators import MAX_TEXT, Operator, has_python, plan_of, rows_of, rows_through
+from spark_app.eventlog.model.operators import MAX_TEXT, Operator, has_python, rows_of, rows_through
 from spark_app.formatting import count, duration
 from spark_app.redaction import excerpt
 
@@ -46,11 +46,12 @@ def costly_regex(view: QueryView) -> Iterator[Finding]:
     Cost: the run time of the stage without 5 µs for each row, divided by the mean number of running tasks; at least
         three tenths of it (project).
     """
-    ran = {each.accumulables for each in view.operators}
     for operator, pattern in _patterns(view):
-        counted = next((each for each in (operator, *operator.below()) if each.accumulables), operator)
+        counted = view.counted(operator)
+        if counted is None:
+            continue
         rows, stages = _rows(operator, counted), view.stages_of(counted)
-        if counted.accumulables not in ran or not rows or any(has_python(stage.info) for stage in stages):
+        if not rows or any(has_python(stage.info) for stage in stages):
             continue
         run_ms = float(sum(stage.totals.run_ms for stage in stages))
         row_us = 1000 * _work_ms(stages) / rows
@@ -67,17 +68,13 @@ def costly_regex(view: QueryView) -> Iterator[Finding]:
             cost_ms=cost,
             severity="info",
             cause=pattern,
-        ).within(None if low is None or cost is None else (low, cost))
+        ).within((low, cost))
 
 
 def _patterns(view: QueryView) -> Iterator[tuple[Operator, str]]:
     """Operators that match a pattern which may try many ways, each with the worst pattern."""
-    try:
-        operators = [each for _, each in plan_of(view.query, view.app.numbers).root.walk()]
-    except ValueError:
-        return
     seen = set[str]()
-    for operator in operators:
+    for operator in view.planned:
         text = operator.text[: 2 * MAX_TEXT]
         calls = [*_CALL.finditer(text)] if not operator.is_wrapper else []
         found = [_pattern(text[call.end() :]) for call in calls]

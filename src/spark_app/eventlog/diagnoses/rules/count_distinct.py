@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from spark_app.eventlog.diagnoses import aggregates
-from spark_app.eventlog.diagnoses.query import QueryView, value
+from spark_app.eventlog.diagnoses.query import QueryView
 from spark_app.eventlog.diagnoses.rule import Alert, Limit, rule
 from spark_app.eventlog.diagnoses.shuffle_cost import shared_ms
 from spark_app.eventlog.findings import Finding
-from spark_app.eventlog.model.operators import Operator, rows_of
+from spark_app.eventlog.model.operators import Operator, rows_of, value
 from spark_app.eventlog.model.plan_names import EXPRESSION_ID, OUTPUT_ROWS, parts
 from spark_app.formatting import count
 from spark_app.redaction import excerpt

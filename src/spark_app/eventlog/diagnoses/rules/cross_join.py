@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from spark_app.eventlog.diagnoses.query import QueryView, value
+from spark_app.eventlog.diagnoses.query import QueryView
 from spark_app.eventlog.diagnoses.rule import Limit, rule
 from spark_app.eventlog.findings import Finding
-from spark_app.eventlog.model.operators import Operator, rows_of
+from spark_app.eventlog.model.operators import Operator, rows_of, value
 from spark_app.eventlog.model.plan_names import (
     CARTESIAN_PRODUCT,
     OUTPUT_ROWS,

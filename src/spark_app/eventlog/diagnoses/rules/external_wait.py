@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from spark_app.eventlog.diagnoses import limits, outside_wait, storage_wait
-from spark_app.eventlog.diagnoses.query import QueryView, value
+from spark_app.eventlog.diagnoses.query import QueryView
 from spark_app.eventlog.diagnoses.rule import rule
 from spark_app.eventlog.diagnoses.stage import StageView
 from spark_app.eventlog.findings import Finding
-from spark_app.eventlog.model.operators import Operator, is_row_at_a_time, python_functions
+from spark_app.eventlog.model.operators import Operator, is_row_at_a_time, python_functions, value
 from spark_app.eventlog.model.plan_names import OUTPUT_ROWS
 from spark_app.eventlog.model.repeated_reads import ran_in
 from spark_app.formatting import count, duration

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from spark_app.eventlog.diagnoses import settings_advice, trials
-from spark_app.eventlog.diagnoses.query import QueryView, value
+from spark_app.eventlog.diagnoses.query import QueryView
 from spark_app.eventlog.diagnoses.rule import MIB, Limit, rule
 from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model.operators import value
 from spark_app.eventlog.model.plan_names import (
     BROADCAST_EXCHANGE,
     DATA_SIZE,

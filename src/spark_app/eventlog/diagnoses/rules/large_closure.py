@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Final
 
-from spark_app.eventlog.diagnoses.query import QueryView, value
+from spark_app.eventlog.diagnoses.query import QueryView
 from spark_app.eventlog.diagnoses.rule import Limit, rule
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model import contention
-from spark_app.eventlog.model.operators import python_functions
+from spark_app.eventlog.model.operators import python_functions, value
 from spark_app.formatting import count, duration
 from spark_app.redaction import excerpt
 
@@ -66,7 +66,7 @@ def large_closure(view: QueryView) -> Iterator[Finding]:
             numbers={"tasks": tasks, "initializing_ms": initializing},
             cost_ms=usual,
             cause=", ".join(names),
-        ).within(None if least is None or most is None else (least, most))
+        ).within((least, most))
 
 
 def _starting_ms(view: QueryView) -> float:

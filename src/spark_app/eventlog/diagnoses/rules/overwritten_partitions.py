@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from spark_app.eventlog.diagnoses import settings_advice
-from spark_app.eventlog.diagnoses.query import QueryView, query_name, value
+from spark_app.eventlog.diagnoses.query import QueryView, query_name
 from spark_app.eventlog.diagnoses.rule import rule
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.entities import Query
-from spark_app.eventlog.model.operators import plan_of
+from spark_app.eventlog.model.operators import plan_of, value
 from spark_app.redaction import excerpt
 
 MODE: Final = "spark.sql.sources.partitionOverwriteMode"

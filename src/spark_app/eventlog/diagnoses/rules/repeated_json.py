@@ -8,7 +8,7 @@ from typing import Final
 from spark_app.eventlog.diagnoses.query import QueryView
 from spark_app.eventlog.diagnoses.rule import Limit, rule
 from spark_app.eventlog.findings import Finding
-from spark_app.eventlog.model.operators import MAX_TEXT, Operator, plan_of, rows_of
+from spark_app.eventlog.model.operators import MAX_TEXT, Operator, rows_of
 from spark_app.eventlog.model.plan_names import EXPRESSION_ID
 from spark_app.formatting import count, duration
 from spark_app.redaction import excerpt
@@ -55,7 +55,7 @@ def repeated_json(view: QueryView) -> Iterator[Finding]:
                 numbers={"rows": rows, "fields": len(fields), "run_task_ms": run_ms},
                 cost_ms=cost,
                 cause=column,
-            ).within(None if low is None or cost is None else (low, cost))
+            ).within((low, cost))
 
 
 def _fields(operator: Operator) -> Mapping[str, list[str]]:
@@ -73,16 +73,9 @@ def _with_fields(view: QueryView) -> Iterator[tuple[Operator, Operator]]:
 
     Projections count nothing.
     """
-    ran = {each.accumulables for each in view.operators}
-    try:
-        operators = [each for _, each in plan_of(view.query, view.app.numbers).root.walk()]
-    except ValueError:
-        return
-    for operator in operators:
-        if "get_json_object(" in operator.text:
-            counted = next((each for each in (operator, *operator.below()) if each.accumulables), operator)
-            if counted.accumulables in ran:
-                yield operator, counted
+    for operator in view.planned:
+        if "get_json_object(" in operator.text and (counted := view.counted(operator)) is not None:
+            yield operator, counted
 
 
 def _rows(operator: Operator) -> float:

@@ -51,4 +51,4 @@ def _repeated(app: Application, reads: Reads) -> Finding:
         cost_ms=cost,
         query=reads.queries[0] if reads.queries else None,
         cause=reads.location,
-    ).within(None if low is None or high is None else (low, high))
+    ).within((low, high))

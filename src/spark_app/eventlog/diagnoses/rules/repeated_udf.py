@@ -5,10 +5,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from spark_app.eventlog.diagnoses.query import QueryView, value
+from spark_app.eventlog.diagnoses.query import QueryView
 from spark_app.eventlog.diagnoses.rule import rule
 from spark_app.eventlog.findings import Finding
-from spark_app.eventlog.model.operators import MAX_TEXT, PYTHON, Operator
+from spark_app.eventlog.model.operators import MAX_TEXT, PYTHON, Operator, value
 from spark_app.eventlog.model.plan_names import EXPRESSION_ID, OUTPUT_ROWS, PYTHON_TIMES, parts
 from spark_app.formatting import count, duration, quantity
 from spark_app.redaction import excerpt
@@ -54,7 +54,7 @@ def repeated_udf(view: QueryView) -> Iterator[Finding]:
             numbers={"calls": len(operators), "rows": rows, "python_task_ms": again},
             cost_ms=cost,
             cause=call.partition("(")[0],
-        ).within(None if least is None or cost is None else (least, cost))
+        ).within((least, cost))
 
 
 def _wall_ms(view: QueryView, operators: Sequence[Operator], again: float, whole: float) -> tuple[float | None, ...]:

@@ -75,7 +75,7 @@ def sliding_window(view: QueryView) -> Iterator[Finding]:
             numbers={"rows": rows, "frame_rows": largest.rows, "run_task_ms": run_ms},
             cost_ms=cost,
             cause=largest.text,
-        ).within(None if low is None or cost is None else (low, cost))
+        ).within((low, cost))
 
 
 def _stretch(view: QueryView, operator: Operator, run_ms: float) -> float:

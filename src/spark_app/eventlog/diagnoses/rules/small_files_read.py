@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from spark_app.eventlog.diagnoses import limits, trials
-from spark_app.eventlog.diagnoses.query import QueryView, value
+from spark_app.eventlog.diagnoses.query import QueryView
 from spark_app.eventlog.diagnoses.rule import Alert, rule
 from spark_app.eventlog.findings import Finding
-from spark_app.eventlog.model.operators import Operator
+from spark_app.eventlog.model.operators import Operator, value
 from spark_app.eventlog.model.plan_names import (
     FILE_BYTES_READ,
     FILES_READ,

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from spark_app.eventlog.diagnoses import settings_advice, trials
-from spark_app.eventlog.diagnoses.query import QueryView, value
+from spark_app.eventlog.diagnoses.query import QueryView
 from spark_app.eventlog.diagnoses.rule import GIB, MIB, Limit, rule
 from spark_app.eventlog.diagnoses.shuffle_cost import shuffle_ms
 from spark_app.eventlog.findings import Finding
-from spark_app.eventlog.model.operators import Operator
+from spark_app.eventlog.model.operators import Operator, value
 from spark_app.eventlog.model.plan_names import (
     DATA_SIZE,
     EXCHANGE,

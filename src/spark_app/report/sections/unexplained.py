@@ -32,8 +32,12 @@ DRIVER: Final[Mapping[Kind, str]] = {
     "between": "the driver, between queries and jobs",
     "ending": "the driver, after the last query or job",
 }
-OF_DRIVER: Final = ("driver_gap", "collect_to_driver", "slow_planning")
-"""The rules whose findings claim time of the driver."""
+OF_DRIVER: Final[Mapping[str, tuple[Kind, ...]]] = {
+    "driver_gap": tuple(DRIVER),
+    "collect_to_driver": ("between", "ending"),
+    "slow_planning": ("startup", "planning", "between"),
+}
+"""The rules whose findings claim time of the driver, and the kinds of it; a driver gap is of the kind of its cause."""
 MAX_FUNCTIONS: Final = 3
 MAX_NAME: Final = 60
 Key = tuple[int, int]
@@ -112,13 +116,17 @@ def _of_driver(scope: Scope, findings: Sequence[Finding]) -> Iterator[Unexplaine
     app, whole_ms = scope.app, scope.period.length
     if scope.run is not None or not whole_ms or not app.is_whole or not app.is_batch or app.batches:
         return
-    claimed_ms = sum(finding.cost_ms or 0.0 for finding in findings if finding.rule in OF_DRIVER)
     for kind, name in DRIVER.items():
         ms = app.task_free.sums.get(kind, 0)
+        claimed_ms = sum(finding.cost_ms or 0.0 for finding in findings if _is_of(finding, kind))
         least = max(MIN_RATIO * whole_ms, LEAST_START_MS if kind == "startup" else 0)
         if ms - claimed_ms >= least:
             claimed = whole(claimed_ms) or 0
             yield Unexplained(name, stage=None, stages=0, wall_ms=ms, ratio=ms / whole_ms, claimed_ms=claimed)
+
+
+def _is_of(finding: Finding, kind: Kind) -> bool:
+    return kind in OF_DRIVER.get(finding.rule, ()) and (finding.rule != "driver_gap" or finding.cause == kind)
 
 
 def _owner(

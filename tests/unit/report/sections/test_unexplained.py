@@ -90,7 +90,11 @@ def test_the_driver_is_an_owner_of_time() -> None:
     app = of_driver(1, 60)
     (driver,) = found(app)
     assert str(driver) == "the driver, after the last query or job: 98 % of the time (59.0 s)"
-    assert found(app, replace(FINDING, rule="driver_gap", cost_ms=50_000.0, stage=None)) == []
+    gap = replace(FINDING, rule="driver_gap", cost_ms=50_000.0, stage=None)
+    assert found(app, replace(gap, cause="ending")) == []
+    assert found(app, replace(gap, cause="startup")) == [driver]
+    assert found(app, replace(gap, rule="collect_to_driver")) == []
+    assert found(app, replace(gap, rule="slow_planning")) == [driver]
     app.can_type = True
     assert found(app) == []
 

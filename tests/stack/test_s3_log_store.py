@@ -95,9 +95,10 @@ def test_a_commit_whose_answer_was_lost_is_made_once(server: s3.Server, drivers:
         assert is_lost.is_set()
 
 
-def test_the_jar_is_what_its_source_compiles_to() -> None:
-    """Also by another javac; `scripts/build_s3_log_store.py` writes both the jar and its digest in the list."""
-    build = runpy.run_path(str(ROOT / "scripts" / "build_s3_log_store.py"))
-    jar, lines = build["compiled"](), build["SUMS"].read_text(encoding="utf-8").splitlines()
-    assert build["JAR"].read_bytes() == jar
-    assert build["listed"](lines, jar).splitlines() == lines
+def test_jars_are_what_their_sources_compile_to() -> None:
+    """Also by another javac; `scripts/build_jars.py` writes both the jars and their digests in the lists."""
+    build = runpy.run_path(str(ROOT / "scripts" / "build_jars.py"))
+    for jar in build["JARS"]:
+        lines = jar.sums.read_text(encoding="utf-8").splitlines()
+        assert jar.file.read_bytes() == build["compiled"](jar.source)
+        assert build["listed"](lines, jar).splitlines() == lines

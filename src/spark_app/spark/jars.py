@@ -1,8 +1,8 @@
 """Fetches the jars of Delta and Kafka once and installs them beside Spark's own: `python -m spark_app.spark.jars`.
 
 Everything that starts this PySpark then has them: `spark-submit`, notebooks, executors, the class-data archive. With
-the argument `s3` it installs those of `s3a://`, which the image has and other environments need not have; among them is
-Delta's log store for S3, which `scripts/build_s3_log_store.py` has compiled.
+the argument `s3` it installs those of `s3a://`, which the image has and other environments need not have. Each list has
+a jar of our own, which `scripts/build_jars.py` has compiled: a file system of local disks, and Delta's log store for S3.
 """
 
 import hashlib
@@ -159,11 +159,12 @@ def _install(folder: Path, wanted: JarList, fetch: Fetch, note: Note) -> None:
     _name_once(folder)
     missing = {name: digest for name, digest in wanted.jars.items() if _sha256(folder / name) != digest}
     with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=folder) as scratch:
-        if missing:
+        own = [OWN / name for name in missing if (OWN / name).is_file()]
+        if len(own) < len(missing):
             fetch(Path(scratch), note)
-            for own in filter(Path.is_file, (OWN / name for name in missing)):
-                shutil.copy(own, scratch)
-            _move(wanted, missing, Path(scratch), folder)
+        for jar in own:
+            shutil.copy(jar, scratch)
+        _move(wanted, missing, Path(scratch), folder)
         for old in set(_manifest(folder, wanted.name)[1:]) - set(wanted.jars):
             (folder / old).unlink(missing_ok=True)
         write_atomic(folder / f"{MANIFEST}{wanted.name}", ("\n".join([wanted.digest, *wanted.jars]) + "\n").encode())

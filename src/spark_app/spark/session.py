@@ -53,6 +53,12 @@ FILE_SYSTEMS: Final = {"gs": "hadoop-gcp", "abfs": "hadoop-azure", "abfss": "had
 """The artifacts of Hadoop with the file systems of schemes, which Spark does not bring."""
 S3_LOG_STORE: Final = "sparkapp.S3ConditionalPutLogStore"
 """What Delta commits with on `s3a://`, by `config/spark/spark-defaults.conf`."""
+LOCAL_FILES: Final[Mapping[str, str]] = {
+    "spark.hadoop.fs.file.impl": "sparkapp.JavaLocalFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "sparkapp.JavaLocalFileSystem$Fs",
+}
+"""Local files without a process for each. Other masters may have executors without the jar (`docs/decisions/0038`)."""
+ALONE: Final[Mapping[str, str]] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 STOP_SECONDS: Final = 10
 POLL_SECONDS: Final = 0.05
 PIPELINE_ROOMS: Final = ("declarations", "engine", "execution", "quality", "spark", "warehouse")
@@ -244,7 +250,7 @@ def _turn_python_logs_to(log_file: Path) -> None:
 
 
 def _embedded(properties: Mapping[str, str], log_file: Path, collector: str) -> dict[str, str]:
-    """Properties of a JVM of our own: quiet, on the loopback if it is alone, with its classes ready."""
+    """Properties of a JVM of our own: quiet, with its classes ready; alone, on the loopback and with our local files."""
     options = [
         LATE_OPTIMIZING,
         _chosen(collector, properties),
@@ -254,7 +260,7 @@ def _embedded(properties: Mapping[str, str], log_file: Path, collector: str) -> 
         f'"-XX:ErrorFile={log_file.absolute().parent}/java-crash-%p.log"',
         mapping_options(require_java()),
     ]
-    alone = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"} if is_local(properties) else {}
+    alone = {**ALONE, **LOCAL_FILES} if is_local(properties) else {}
     return alone | dict(properties) | {OPTIONS: " ".join(options).strip()}
 
 

@@ -114,11 +114,14 @@ def test_jars_of_another_list_stay(folder: Path, config: Path) -> None:
 
 
 def test_a_jar_that_comes_with_the_program_is_not_fetched(folder: Path, config: Path) -> None:
-    """Delta's log store for S3, which no repository has; it is verified as the others are."""
+    """Delta's log store for S3, which no repository has; it is verified as the others are, and needs no network."""
     content = (jars.OWN / "spark-app-s3-log-store.jar").read_bytes()
     listed(config, {"hadoop-aws.jar": b"aws", "spark-app-s3-log-store.jar": content}, "jars-s3")
     fetch = Repository({"hadoop-aws.jar": b"aws"}).fetch
     ensure_jars(note=ignore, name="jars-s3", folder=folder, config=config, fetch=fetch)
+    assert jars_in(folder)["spark-app-s3-log-store.jar"] == content
+    (folder / "spark-app-s3-log-store.jar").unlink()
+    ensure_jars(note=ignore, name="jars-s3", folder=folder, config=config, fetch=None)
     assert jars_in(folder)["spark-app-s3-log-store.jar"] == content
     listed(config, {"hadoop-aws.jar": b"aws", "spark-app-s3-log-store.jar": b"another"}, "jars-s3")
     with pytest.raises(MachineError, match=r"^spark-app-s3-log-store\.jar is not the file that was verified"):

@@ -4,12 +4,14 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import spark_app
 from spark_app.commands import plugins
+from spark_app.installation import annexes as installation
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -47,18 +49,18 @@ def test_a_command_of_an_annex_that_was_left_out_says_so(tmp_path: Path, command
 
 def test_every_annex_is_known_by_its_commands() -> None:
     """Else a command that was left out would be an unknown one."""
-    of_annexes = {name: annex for annex, plugin in plugins.installed().items() for name in names(plugin)}
+    of_annexes = {name: annex for annex, values in installation.installed().items() for name in names(values)}
     assert of_annexes == plugins.ANNEXES
 
 
-def names(plugin: plugins.Plugin) -> list[str]:
+def names(values: Sequence[object]) -> list[str]:
     """The names of the commands of an annex."""
-    return [each.function.__name__ for each in plugin.commands]
+    return [each.function.__name__ for each in values if isinstance(each, plugins.Command)]
 
 
 def test_the_core_works_without_any_annex(tmp_path: Path) -> None:
     """Its own tests of what reads annexes pass."""
-    source = without(tmp_path, *plugins.installed())
+    source = without(tmp_path, *installation.installed())
     tests = [f"tests/unit/commands/test_{name}.py" for name in ("compare", "options")]
     done = run(source, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
     assert done.returncode == 0, done.stdout[-3000:]

@@ -102,7 +102,7 @@ class Pages:
             stack=stack is not None,
             now=stack.look() if stack is not None else None,
             documents=documents.NAMES,
-            to_try=plugins.to_try() if stack is not None else {},
+            to_try=plugins.examples() if stack is not None else {},
             runs=self._runs.newest_first(chosen, most=ON_PAGE, skipped=(number - 1) * ON_PAGE),
             total=total,
             number=number,

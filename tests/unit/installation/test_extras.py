@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from spark_app import __main__ as program
-from spark_app.commands import extras
+from spark_app.installation import extras
 
 ROOT = Path(__file__).parents[3]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

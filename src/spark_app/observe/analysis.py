@@ -29,8 +29,10 @@ from spark_app.observe.followed_log import FollowedLog
 from spark_app.observe.hot_keys import HotKeys
 from spark_app.report import index, page, run_info, run_store
 from spark_app.report.limits import Limits
+from spark_app.report.page import Frame
 from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import scope
+from spark_app.report.section import Section
 from spark_app.report.sections.now import now
 from spark_app.report.sections.replays import Replays, replays
 from spark_app.report.sections.stack_samples import StackSection, stack_samples
@@ -139,7 +141,7 @@ class Analysis:
             compared=self.comparison,
             backends=self._backends,
             prices=self.settings.prices,
-            now=now(about),
+            frame=Frame("live.html.j2", [Section("now", lambda _: now(about), "Now")], is_live=True),
         )
 
     @property

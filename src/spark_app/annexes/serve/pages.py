@@ -281,10 +281,9 @@ def _when(milliseconds: float) -> str:
 
 @cache
 def environment() -> jinja2.Environment:
-    """That of reports, with the templates and the script of this annex."""
+    """That of reports, with the script of this annex."""
     of_reports = page.environment()
-    loaders = [jinja2.PackageLoader("spark_app.annexes.serve"), of_reports.loader]
-    environment = of_reports.overlay(loader=jinja2.ChoiceLoader([each for each in loaders if each]))
+    environment = of_reports.overlay()
     script = (Path(__file__).parent / "runs.js").read_text(encoding="utf-8")
     environment.globals = of_reports.globals | {
         "key_of": key_of,

@@ -1,9 +1,11 @@
 """What annexes add to the commands."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Protocol
 
+from spark_app.errors import UsageError
 from spark_app.installation import annexes
 
 ANNEXES: Final = {"incident": "incidents", "lineage": "lineage", "mcp": "mcp", "serve": "serve", "tune": "tune"}
@@ -48,6 +50,42 @@ class Examples:
     commands: Callable[[], Mapping[str, str]]
 
 
+class Browsing(NamedTuple):
+    """How a live page is served: the port on loopback, 0 for any; whether the browser is opened."""
+
+    port: int
+    opens: bool
+
+
+class LivePage(Protocol):
+    """A page that is served while an application runs."""
+
+    def stop(self) -> None:
+        """Renders no more."""
+
+    def end(self, reports: Sequence[str]) -> None:
+        """Tells browsers that look where the reports are, and shows them a single one."""
+
+
+@dataclass(frozen=True)
+class LivePages:
+    """The pages of applications while they run.
+
+    Attributes:
+        command: Of the terminal, the settings, the thresholds, how it is served and the watcher of an observed command:
+            serves the page of its newest application.
+        require_log: Refuses the location of a log that cannot be followed, before anything is asked of it.
+        log: The same as `command` of a source of a report: serves its page until its log has its end; None if it has
+            ended before.
+        as_of_now: A source of a report after that.
+    """
+
+    command: Callable[..., AbstractContextManager[LivePage]]
+    require_log: Callable[[str], None]
+    log: Callable[..., AbstractContextManager[LivePage | None]]
+    as_of_now: Callable[[Any], Any]
+
+
 def commands() -> dict[str, Command]:
     """The commands of all annexes by name."""
     return {command.function.__name__: command for command in annexes.added(Command)}
@@ -61,6 +99,27 @@ def require(command: str) -> None:
     """
     if command in ANNEXES:
         annexes.require(ANNEXES[command], f"spark-app {command} is a command")
+
+
+def live_pages(command: str, option: str, *, is_given: bool, port: int) -> LivePages | None:
+    """What serves the page of an option; None where the option is not given.
+
+    Raises:
+        UsageError: There is a port without the option, which the message names.
+        MachineError: The annex was left out of this installation.
+    """
+    if port and not is_given:
+        raise UsageError(f"--port is the port of the live page: give {option}, too")
+    if not is_given:
+        return None
+    annexes.require("live", f"spark-app {command} {option} is an option")
+    return next(iter(annexes.added(LivePages)))
+
+
+def end(page: LivePage | None, reports: Sequence[str]) -> None:
+    """Tells browsers that look at a page where the reports are; without a page, does nothing."""
+    if page is not None:
+        page.end(reports)
 
 
 def forecasts(terminal: Any, settings: Any, profile: Any) -> tuple[list[Any], list[str]]:

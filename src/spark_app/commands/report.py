@@ -1,7 +1,6 @@
 """`spark-app report RUN_OR_EVENT_LOG`: one HTML file about a spark-app run or any Spark application."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from spark_app.commands import cells, live, options, results
+from spark_app.commands import cells, options, plugins, results
 from spark_app.errors import InputError, MachineError
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from spark_app.report.results.fail_on import Condition
     from spark_app.report.results.schema import Application, Results
     from spark_app.report.run_info import RunInfo
-    from spark_app.report.served.live import LivePage
     from spark_app.settings import Settings
 
 SOURCE: Final = (
@@ -86,13 +84,14 @@ def report(  # noqa: PLR0913 - an argument for each option
     settings, thresholds = load_settings(config), load_thresholds(config)
     hot_keys = named_by(thresholds.skew_data_ratio) if name_hot_keys else None
     terminal, name = Terminal(), source or str(settings.events_path)
-    live.require_follow(name, is_given=follow, port=port)
+    live = _live_pages(name, is_given=follow, port=port)
     selected = report_source.source(name, settings)
-    with _followed(terminal, selected, settings, thresholds, port, open_) if follow else nullcontext() as page:
-        selected = _as_of_now(selected) if follow else selected
+    browsing = plugins.Browsing(port, open_)
+    with live.log(terminal, settings, thresholds, browsing, selected) if live else nullcontext() as page:
+        selected = live.as_of_now(selected) if live else selected
         analysis = replace(_analysis(terminal, selected, settings, thresholds), changes=changes, hot_keys=hot_keys)
         location = _write(analysis, selected.run, output)
-        live.end(page, [location])
+        plugins.end(page, [location])
     _note(terminal, analysis, selected.run, profile_out)
     about = results.application(analysis, selected.run, location)
     found = _judged(about, conditions)
@@ -100,6 +99,19 @@ def report(  # noqa: PLR0913 - an argument for each option
         results.open_report(terminal, location)
     show = partial(_show, terminal, location, about if changes else None)
     results.answer(terminal, found, json=json, summary_md=summary_md, show=show)
+
+
+def _live_pages(location: str, *, is_given: bool, port: int) -> plugins.LivePages | None:
+    """What serves the page of a log that is followed; None where it is not.
+
+    Raises:
+        UsageError: It cannot be followed, or there is a port without a page.
+        MachineError: The annex was left out of this installation.
+    """
+    live = plugins.live_pages("report", "--follow", is_given=is_given, port=port)
+    if live is not None:
+        live.require_log(location)
+    return live
 
 
 def _judged(about: "Application", conditions: "list[Condition]") -> "Results":
@@ -147,46 +159,6 @@ def _analysis(
     terminal.wait("reading the event log")
     with terminal:
         return analyze(report_source.read(selected), settings, thresholds)
-
-
-@contextmanager
-def _followed(
-    terminal: "Terminal",
-    selected: "ReportSource",
-    settings: "Settings",
-    thresholds: "Thresholds",
-    port: int,
-    open_: bool,  # noqa: FBT001 - as the command got it
-) -> Iterator["LivePage | None"]:
-    """Serves the live page of an application until its log has its end, or Ctrl-C; None if it has ended before.
-
-    Raises:
-        UsageError: The log is on another storage.
-        MachineError: The port is taken.
-    """
-    from spark_app.eventlog.parse.log_tailer import LogTailer
-    from spark_app.observe.live import LiveReport
-
-    log, run = live.local(selected.log), selected.run
-    if LogTailer(log).is_finished:
-        terminal.note("the log is finished: there is nothing to follow")
-        yield None
-        return
-    page = LiveReport(lambda: log, settings, thresholds, run=run.folder if run else None)
-    sentence = "The event log is being read; this page shows more as soon as it has the start of an application."
-    with live.served(terminal, page, port=port, title=log.name, sentence=sentence, open_=open_) as served:
-        live.wait_for_end(log)
-        served.stop()
-        yield served
-
-
-def _as_of_now(selected: "ReportSource") -> "ReportSource":
-    """The log under the name that it has after its end, and what the run has recorded by then."""
-    from spark_app.report import run_info
-    from spark_app.report.report_source import ReportSource
-
-    run = run_info.read(selected.run.folder) if selected.run else None
-    return ReportSource(live.finished(live.local(selected.log)), run)
 
 
 def _write(analysis: "Analysis", run: "RunInfo | None", output: Path | None) -> str:

@@ -244,15 +244,13 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    names = ("script.js", "live.js", "flame.js")
-    script, live_script, flame_script = ((FOLDER / name).read_text(encoding="utf-8") for name in names)
+    names = ("script.js", "flame.js")
+    script, flame_script = ((FOLDER / name).read_text(encoding="utf-8") for name in names)
     environment.filters |= {name: getattr(formatting, name) for name in FILTERS}
     environment.globals |= {
         "style": Markup((FOLDER / "style.css").read_text(encoding="utf-8")),
         "script": Markup(script),
         "script_source": source_of(script),
-        "live_script": Markup(live_script),
-        "live_script_source": source_of(live_script),
         "flame_style": Markup((FOLDER / "flame.css").read_text(encoding="utf-8")),
         "flame_script": Markup(flame_script),
         "flame_script_source": source_of(flame_script),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import spark_app
+from spark_app import __main__ as program
 from spark_app.commands import plugins
 from spark_app.installation import annexes as installation
 
@@ -45,6 +46,26 @@ def test_a_command_of_an_annex_that_was_left_out_says_so(tmp_path: Path, command
     assert [name for name in plugins.ANNEXES if f" {name} " in shown] == [
         name for name in plugins.ANNEXES if plugins.ANNEXES[name] != annex
     ]
+
+
+@pytest.mark.parametrize(
+    ("annex", "arguments"),
+    [("live", ["report", "--follow", "x"]), ("live", ["observe", "--live", "--", "true"])],
+)
+def test_an_option_of_an_annex_that_was_left_out_says_so(tmp_path: Path, annex: str, arguments: list[str]) -> None:
+    """In one line, with exit code 2, before anything is done."""
+    asked = run(without(tmp_path, annex), "-m", "spark_app", *arguments)
+    assert (asked.returncode, asked.stdout) == (2, "")
+    option = f"spark-app {arguments[0]} {arguments[1]}"
+    (line,) = asked.stderr.splitlines()
+    assert f"{option} is an option of the annex {annex}, which was left out of this installation: install" in line
+
+
+@pytest.mark.parametrize("command", [["report"], ["observe", "--", "true"]])
+def test_a_port_without_a_page_is_refused(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Before anything is done."""
+    assert program.run([command[0], "--port", "18000", *command[1:]]) == 2
+    assert "--port is the port of the live page: give --" in capsys.readouterr().err
 
 
 def test_every_annex_is_known_by_its_commands() -> None:

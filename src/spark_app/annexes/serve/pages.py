@@ -20,7 +20,7 @@ from spark_app.commands import plugins
 from spark_app.errors import InputError
 from spark_app.eventlog.comparison.compare import compare
 from spark_app.report import page
-from spark_app.report.served.server import Answer, refusal
+from spark_app.report.page_server import Answer, refusal
 from spark_app.settings import Prices
 
 ON_PAGE: Final = 200

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from spark_app.annexes.live.live_report import LiveReport
 from spark_app.eventlog.bridge import eviction
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
-from spark_app.observe.live import LiveReport
 from spark_app.settings import Settings, load_settings
 from tests.eventlogs.months import Roller, Stream
 from tests.unit.eventlog import log

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from spark_app.errors import MachineError
-from spark_app.report.served.server import Answer, Listening, PageServer
+from spark_app.report.page_server import Answer, Listening, PageServer
 from tests.certificates import Authority
 
 

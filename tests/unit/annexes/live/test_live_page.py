@@ -9,8 +9,8 @@ from http import HTTPStatus
 
 import pytest
 
-from spark_app.report.served import live
-from spark_app.report.served.live import LivePage, Update
+from spark_app.annexes.live import live_page
+from spark_app.annexes.live.live_page import LivePage, Update
 from tests.polling import poll_until
 
 
@@ -34,7 +34,7 @@ class Rendered:
 @contextmanager
 def running(render: Rendered) -> Iterator[LivePage]:
     """A page that is rendered on a thread of its own."""
-    page = LivePage(render, live.waiting("soon", "nothing yet"))
+    page = LivePage(render, live_page.waiting("soon", "nothing yet"))
     thread = threading.Thread(target=page.run)
     thread.start()
     yield page
@@ -60,7 +60,7 @@ def test_the_page_waits_for_the_first_one() -> None:
 
 def test_nothing_is_rendered_while_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not at the start, and not after an answer."""
-    monkeypatch.setattr(live, "PAUSE_SECONDS", 0.5)
+    monkeypatch.setattr(live_page, "PAUSE_SECONDS", 0.5)
     render = Rendered(b"one", b"two")
     with running(render) as page:
         assert render.begun == []
@@ -77,16 +77,16 @@ def test_a_browser_without_scripts_gets_the_page_when_it_loads_it_again() -> Non
 
 def test_a_page_that_takes_long_is_rendered_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
     """It rests five times as long as the last one took."""
-    monkeypatch.setattr(live, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(live_page, "PAUSE_SECONDS", 0.01)
     render = Rendered(b"one", b"two", seconds=0.2)
     with running(render) as page:
         assert [after(page, 1).page, after(page, 2).page] == ["one", "two"]
-    assert render.begun[1] - render.begun[0] >= 0.2 * (1 + live.REST)
+    assert render.begun[1] - render.begun[0] >= 0.2 * (1 + live_page.REST)
 
 
 def test_what_has_not_changed_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The request is answered after a while, with the time."""
-    monkeypatch.setattr(live, "HOLD_SECONDS", 0.1)
+    monkeypatch.setattr(live_page, "HOLD_SECONDS", 0.1)
     with running(Rendered(b"one")) as page:
         poll_until(lambda: after(page, 0).version == 2, "the first page")
         update = after(page, 2)
@@ -96,7 +96,7 @@ def test_what_has_not_changed_is_not_sent_again(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_failure_is_told_and_the_page_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last page stays; the next one has no trouble."""
-    monkeypatch.setattr(live, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(live_page, "PAUSE_SECONDS", 0.01)
     with running(Rendered(b"one", ValueError("odd"), b"three")) as page:
         first, second, third = after(page, 1), after(page, 2), after(page, 3)
     assert (first.page, second.page, third.page) == ("one", "one", "three")
@@ -121,7 +121,7 @@ def test_the_end_waits_for_nobody_who_does_not_look() -> None:
     page = LivePage(Rendered(), b"")
     began = time.monotonic()
     page.end("it is over", None)
-    assert time.monotonic() - began < live.NOTIFY_SECONDS / 2
+    assert time.monotonic() - began < live_page.NOTIFY_SECONDS / 2
 
 
 @pytest.mark.parametrize("seen", ["", "x", "-1", "٣", "9" * 10, "1.5"])
@@ -134,7 +134,7 @@ def test_another_request_is_not_found(seen: str) -> None:
 
 def test_the_page_may_only_connect_to_its_server() -> None:
     """Its policy names the hashes of its scripts, and nothing else."""
-    page = live.waiting("<script>", "soon").decode()
+    page = live_page.waiting("<script>", "soon").decode()
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]+)"', page)
     assert "connect-src 'self'" in policy.replace("&#39;", "'")
     assert policy.count("sha256-") == page.count("<script>") == 3

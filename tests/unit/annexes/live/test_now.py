@@ -5,9 +5,9 @@ from typing import Final
 
 import pytest
 
+from spark_app.annexes.live.now import MAX_ROWS, Now, now
 from spark_app.eventlog.model.application import Application
 from spark_app.report.scope import scope
-from spark_app.report.sections.now import MAX_ROWS, Now, now
 from tests.eventlogs import walking
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from spark_app.annexes.live import live_page
 from spark_app.eventlog.bridge import eviction
 from spark_app.eventlog.bridge.eviction import Eviction
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
@@ -70,7 +71,7 @@ class LiveReport:
             self._eviction.forgotten,
         )
         run = run_info.read(self._run) if self._run else None
-        return analyze(reading, self._settings, self._thresholds).live_page(run)
+        return analyze(reading, self._settings, self._thresholds).page(run, live_page.FRAME)
 
     def _forget(self, _: Event, ended: Ended | None) -> None:
         """Keeps a page of streaming queries within bounds: they may run for months."""

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from spark_app.__main__ import run
-from spark_app.commands import live
+from spark_app.annexes.live.following import wait_for_end
 from tests.polling import patience, poll_until
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
@@ -117,7 +117,7 @@ def test_ctrl_c_while_an_object_is_freed_ends_the_waiting(tmp_path: Path) -> Non
     """Long before the log is gone."""
     file = Looked(tmp_path / "app-1.inprogress")
     append(file, log.started())
-    live.wait_for_end(file)
+    wait_for_end(file)
     assert file.is_file()
 
 
@@ -136,13 +136,6 @@ def test_a_log_on_another_storage_is_not_followed(capsys: pytest.CaptureFixture[
     (line,) = capsys.readouterr().err.splitlines()
     assert "--follow needs an event log on this machine or in a mounted folder" in line
     assert "secret" not in line
-
-
-@pytest.mark.parametrize("command", [["report"], ["observe", "--", "true"]])
-def test_a_port_without_a_page_is_refused(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Before anything is done."""
-    assert run([command[0], "--port", "18000", *command[1:]]) == 2
-    assert "--port is the port of the live page: give --" in capsys.readouterr().err
 
 
 def test_a_deleted_log_ends_the_page(home: Path) -> None:

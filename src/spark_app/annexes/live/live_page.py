@@ -5,12 +5,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
+from pathlib import Path
 from typing import Final
 
 import msgspec
+from markupsafe import Markup
 
-from spark_app.report.page import environment
-from spark_app.report.served.server import Answer, PageServer, refusal
+from spark_app.annexes.live.now import now
+from spark_app.report.page import Frame, environment, source_of
+from spark_app.report.page_server import Answer, PageServer, refusal
+from spark_app.report.section import Section
 
 Render = Callable[[], bytes | None]
 """Makes the page anew; None where nothing has changed."""
@@ -24,6 +28,15 @@ NOTIFY_SECONDS: Final = 1.0
 """How long the end of a command may wait for a browser that looks, to tell it."""
 GAP_SECONDS: Final = 3.0
 """A browser that asked later than this ago looks at the page still."""
+
+_SCRIPT: Final = (Path(__file__).parent / "live.js").read_text(encoding="utf-8")
+FRAME: Final = Frame(
+    "live.html.j2",
+    first=[Section("now", lambda about: now(about.scope), "Now")],
+    content={"live_script": Markup(_SCRIPT), "live_script_source": source_of(_SCRIPT)},
+    is_live=True,
+)
+"""Of the page while the application runs: it says first what that does now."""
 
 
 class Update(msgspec.Struct):
@@ -143,7 +156,8 @@ class LivePage:
 
 def waiting(title: str, sentence: str) -> bytes:
     """The page before there is one of an application."""
-    return environment().get_template("waiting.html.j2").render(title=title, sentence=sentence).encode()
+    content = {"title": title, "sentence": sentence, **FRAME.content}
+    return environment().get_template("waiting.html.j2").render(content).encode()
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from spark_app.report.limits import MAX_BYTES, Limits
 from spark_app.report.links import links
 from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import Scope, scope
-from spark_app.report.section import Section, Subject
+from spark_app.report.section import Section, Subject, left_out
 from spark_app.report.sections.capacity import capacity
 from spark_app.report.sections.columns import columns
 from spark_app.report.sections.configuration import configuration
@@ -36,7 +36,6 @@ from spark_app.report.sections.executors import executors
 from spark_app.report.sections.findings import findings as findings_of
 from spark_app.report.sections.headline import headline, unread
 from spark_app.report.sections.memory import memory
-from spark_app.report.sections.model import model
 from spark_app.report.sections.queries import queries
 from spark_app.report.sections.replays import Replays, replays
 from spark_app.report.sections.run import logs, quality
@@ -75,11 +74,15 @@ FILTERS: Final = (
 )
 
 
+def _is_of_model(about: Subject) -> bool:
+    return about.scope.run is not None and about.scope.run.card is not None
+
+
 SECTIONS: Final = (
     Section("memory", lambda about: memory(about.scope), is_part=True),
     Section("capacity", lambda about: capacity(about.scope, about.prices), is_part=True),
     Section("headline", lambda about: headline(about.scope)),
-    Section("model", lambda about: model(about.scope, about.limits), "Model"),
+    left_out("model", "Model", annex="model_page", would_show=_is_of_model),
     Section("findings", lambda about: findings_of(about.scope, about.findings, about.limits), "Findings"),
     Section("compared", lambda about: about.compared or False, "Slower?"),
     Section("connect", lambda about: connect(about.scope, about.limits, about.prices), "Connect"),
@@ -231,7 +234,7 @@ def _sections(frame: Frame) -> list[Section]:
 
 def _section(section: Section, content: Mapping[str, Any]) -> Markup:
     template = environment().get_template(section.template or f"{section.name}.html.j2")
-    return Markup(template.render(content, section=section).strip())
+    return Markup(template.render(content, section=section, section_content=content[section.name]).strip())
 
 
 @cache

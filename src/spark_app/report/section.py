@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from spark_app.installation import annexes
+
 if TYPE_CHECKING:
     from spark_app.eventlog.comparison.compare import Comparison
     from spark_app.eventlog.findings import Finding
@@ -59,3 +61,16 @@ class Section:
     id: str = ""
     template: str = ""
     is_part: bool = False
+
+
+def left_out(name: str, title: str, *, annex: str, would_show: Callable[[Subject], bool]) -> Section:
+    """What stands in the place of an annex's section without that annex: a sentence about what is missing.
+
+    Args:
+        name: Of the section.
+        title: Of the section.
+        annex: Its annex.
+        would_show: Whether it would have something to show.
+    """
+    sentence = annexes.missing(annex, f"The section {title} is one")
+    return Section(name, lambda about: sentence if would_show(about) else None, title, template="left_out.html.j2")

@@ -13,6 +13,10 @@ import spark_app
 from spark_app import __main__ as program
 from spark_app.commands import plugins
 from spark_app.installation import annexes as installation
+from spark_app.runs import model_card
+from tests.unit.eventlog import log
+from tests.unit.report import cards, made
+from tests.unit.report.conftest import line, span
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -61,6 +65,38 @@ def test_an_option_of_an_annex_that_was_left_out_says_so(tmp_path: Path, annex: 
     assert f"{option} is an option of the annex {annex}, which was left out of this installation: install" in line
 
 
+REPORT = """
+import sys
+from pathlib import Path
+from spark_app.eventlog.reader import read
+from spark_app.report import page, run_info
+
+log, run, output = map(Path, sys.argv[1:])
+page.write(read(log), output=output, run=run_info.read(run))
+"""
+
+
+def test_a_report_says_which_section_was_left_out(tmp_path: Path) -> None:
+    """Where it would have something to show: here that of a model."""
+    log_file = made.written(tmp_path / "log", [log.started(), log.ended()])
+    contents = []
+    for name, has_card in (("of a model", True), ("of none", False)):
+        run_folder = tmp_path / name
+        run_folder.mkdir()
+        (run_folder / "traces.jsonl").write_text(
+            line("resourceSpans", "scopeSpans", "spans", span("1", "", "run ml.refunds", 1000, 2000))
+        )
+        if has_card:
+            model_card.write(run_folder, cards.card())
+        source = without(tmp_path / "copies" / name, "model_page")
+        done = run(source, "-c", REPORT, str(log_file), str(run_folder), str(tmp_path / "r.html"))
+        assert done.returncode == 0, done.stderr
+        contents.append((tmp_path / "r.html").read_text("utf-8"))
+    sentence = "The section Model is one of the annex model_page, which was left out of this installation: install"
+    assert [sentence in content for content in contents] == [True, False]
+    assert ['href="#model"' in content for content in contents] == [True, False]
+
+
 @pytest.mark.parametrize("command", [["report"], ["observe", "--", "true"]])
 def test_a_port_without_a_page_is_refused(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Before anything is done."""
@@ -82,6 +118,6 @@ def names(values: Sequence[object]) -> list[str]:
 def test_the_core_works_without_any_annex(tmp_path: Path) -> None:
     """Its own tests of what reads annexes pass."""
     source = without(tmp_path, *installation.installed())
-    tests = [f"tests/unit/commands/test_{name}.py" for name in ("compare", "options")]
+    tests = ["tests/unit/report", *(f"tests/unit/commands/test_{name}.py" for name in ("compare", "options", "report"))]
     done = run(source, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
     assert done.returncode == 0, done.stdout[-3000:]

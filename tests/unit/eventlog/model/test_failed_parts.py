@@ -12,7 +12,7 @@ from spark_app.report.results import build
 
 LOG: Final = Path(__file__).parents[3] / "eventlogs" / "streaming" / "growing_state-planted.zst"
 MAKERS: Final = (
-    "headline", "findings_of", "model", "connect", "streams", "timeline", "stages", "stack_samples",
+    "headline", "findings_of", "connect", "streams", "timeline", "stages", "stack_samples",
     "queries", "executors", "memory", "quality", "columns", "configuration", "logs", "capacity", "replays",
 )  # fmt: skip
 """What makes the content of each section, as the page calls it."""

@@ -13,13 +13,15 @@ import pytest
 from sklearn import metrics
 from sklearn.calibration import calibration_curve
 
+from spark_app.annexes.model_page import curves
+from spark_app.annexes.model_page import model as annex
+from spark_app.annexes.model_page.curves import Point
+from spark_app.annexes.model_page.model import Drift, Model, Rates, model
 from spark_app.models import judging
 from spark_app.models.periods import Periods
-from spark_app.report import curves, page, run_info
-from spark_app.report.curves import Point
+from spark_app.report import page, run_info
 from spark_app.report.limits import MAX_BYTES, Limits
 from spark_app.report.scope import scope
-from spark_app.report.sections.model import Drift, Model, Rates, model
 from spark_app.runs import model_card
 from spark_app.runs.model_card import Candidate, Confusion, Estimate, ModelCard, Verdict
 from tests.unit.eventlog import log
@@ -210,6 +212,23 @@ def test_a_card_that_cannot_be_read_is_said(reading: Read, run_folder: Path, tmp
     content = page.write(done, output=tmp_path / "r.html", run=run_info.read(run_folder)).path.read_text("utf-8")
     assert "The report has no page of the model: " in content
     assert "model.json is not a model card" in content
+
+
+def test_a_section_of_an_annex_that_raises_hurts_no_other(
+    monkeypatch: pytest.MonkeyPatch, reading: Read, run_folder: Path, tmp_path: Path
+) -> None:
+    """It costs a remark; the rest of the report is as usual."""
+
+    def raises(*_: object) -> None:
+        raise LookupError("of its own")
+
+    model_card.write(run_folder, cards.card())
+    monkeypatch.setattr(annex, "model", raises)
+    done = reading([log.started(), log.ended()])
+    content = page.write(done, output=tmp_path / "r.html", run=run_info.read(run_folder)).path.read_text("utf-8")
+    assert "the section model raised LookupError" in content
+    assert 'id="model"' not in content
+    assert 'id="timeline"' in content
 
 
 DRAWS = np.random.default_rng(3)

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from spark_app.report import curves
-from spark_app.report.curves import Mark, Plot, Point
+from spark_app.annexes.model_page import curves
+from spark_app.annexes.model_page.curves import Mark, Plot, Point
 from spark_app.report.formatting import Mood
 from spark_app.report.limits import Limits
 from spark_app.report.scope import Scope

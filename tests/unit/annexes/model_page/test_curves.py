@@ -2,8 +2,8 @@
 
 import pytest
 
-from spark_app.report import curves
-from spark_app.report.curves import Point
+from spark_app.annexes.model_page import curves
+from spark_app.annexes.model_page.curves import Point
 
 
 def test_a_curve_begins_at_the_lower_left() -> None:

@@ -104,6 +104,14 @@ def test_a_port_without_a_page_is_refused(command: list[str], capsys: pytest.Cap
     assert "--port is the port of the live page: give --" in capsys.readouterr().err
 
 
+def test_an_application_of_a_cluster_whose_annex_was_left_out_says_so(tmp_path: Path) -> None:
+    """In one line, before the cluster is asked."""
+    asked = run(without(tmp_path, "kubernetes"), "-m", "spark_app", "report", "k8s://jobs/flights")
+    (line,) = asked.stderr.splitlines()
+    assert asked.returncode == 2
+    assert "k8s:// is a scheme of the annex kubernetes, which was left out of this installation: install" in line
+
+
 def test_every_annex_is_known_by_its_commands() -> None:
     """Else a command that was left out would be an unknown one."""
     of_annexes = {name: annex for annex, values in installation.installed().items() for name in names(values)}

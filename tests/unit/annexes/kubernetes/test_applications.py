@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from spark_app.annexes.kubernetes.applications import Ask, Pod, application
 from spark_app.errors import InputError, MachineError
-from spark_app.eventlog.parse.kubernetes import Ask, Pod, application
 
 ID = "spark-7f2af33520c24aa99b2ccf19e8ad52e1"
 HERE = "k8s://jobs/flights"

@@ -22,8 +22,8 @@ from spark_app.eventlog.parse.log_tailer import application_of, parts
 from spark_app.eventlog.parse.storage import without_secrets
 from spark_app.formatting import quantity
 from spark_app.redaction import excerpt
+from spark_app.report.clusters import ClusterApplication
 
-SCHEME: Final = "k8s://"
 SECONDS: Final = 30
 """How long kubectl may take."""
 MAX_NAMES: Final = 3
@@ -110,24 +110,7 @@ class Pod:
                 yield excerpt(": ".join(filter(None, (reason, said.get("message"), code and f"exit code {code}"))), 300)
 
 
-@dataclass(frozen=True, slots=True)
-class KubernetesApplication:
-    """What a cluster knows of an application.
-
-    Attributes:
-        log: Its event log.
-        exit_code: The exit code of its driver; None where its container has not ended by itself.
-        is_running: Whether its driver has not ended.
-        notes: What Kubernetes says of its driver, and of the executors whose pods are there: a sentence each.
-    """
-
-    log: LogPath
-    exit_code: int | None
-    is_running: bool
-    notes: tuple[str, ...]
-
-
-def application(location: str, ask: Ask | None = None) -> KubernetesApplication:
+def application(location: str, ask: Ask | None = None) -> ClusterApplication:
     """The newest application of a name.
 
     Args:
@@ -153,7 +136,7 @@ def application(location: str, ask: Ask | None = None) -> KubernetesApplication:
     notes = tuple(_notes(driver, executors))
     maps = ask("configmaps", f"--field-selector=metadata.name={driver.properties}") if driver.properties else []
     folder = _folder(location, _properties(maps))
-    return KubernetesApplication(_log(folder, id_, notes), driver.exit_code, driver.is_running, notes)
+    return ClusterApplication(_log(folder, id_, notes), driver.exit_code, driver.is_running, notes)
 
 
 def _folder(location: str, properties: dict[str, str]) -> str:

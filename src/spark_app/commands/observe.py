@@ -54,7 +54,13 @@ JsonFile = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the results as a JSON document, for scripts.")
 ]
 Live = Annotated[
-    bool, typer.Option("--live", metavar="", help="Serve the report as a live page while the command runs.")
+    bool,
+    typer.Option(
+        "--live",
+        metavar="",
+        callback=plugins.of_annex("live"),
+        help="Serve the report as a live page while the command runs.",
+    ),
 ]
 Profile = Annotated[
     bool, typer.Option("--profile", metavar="", help="Sample the stacks of JVM and Python, for flame graphs.")
@@ -104,7 +110,7 @@ def observe(  # noqa: PLR0913 - an argument for each option
     from spark_app.report.results.fail_on import with_failed_conditions
     from spark_app.settings import load_settings
 
-    pages = plugins.live_pages("observe", "--live", is_given=live, port=port)
+    pages = plugins.live_pages("--live", is_given=live, port=port)
     conditions, settings, thresholds = options.conditions(fail_on), load_settings(config), load_thresholds(config)
     events = ensure_dir(keep or settings.events_path).absolute()
     for file in filter(None, (json, summary_md)):

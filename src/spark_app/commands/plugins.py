@@ -3,11 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
+
+import typer
 
 from spark_app.errors import UsageError
 from spark_app.installation import annexes
 
+Value = TypeVar("Value")
 ANNEXES: Final = {"incident": "incidents", "lineage": "lineage", "mcp": "mcp", "serve": "serve", "tune": "tune"}
 """The annex of each command that belongs to one."""
 
@@ -86,6 +89,34 @@ class LivePages:
     as_of_now: Callable[[Any], Any]
 
 
+@dataclass(frozen=True)
+class FlameGraphs:
+    """What is written of samples of stacks beside a report.
+
+    Attributes:
+        collapsed: Of the samples of a report and a folder: writes collapsed stacks, by stage; returns how many files.
+        difference: As `difference_page.write`: writes a page with the flame graphs of two runs.
+    """
+
+    collapsed: Callable[..., int]
+    difference: Callable[..., None]
+
+
+def of_annex(annex: str) -> Callable[[typer.Context, typer.CallbackParam, Value], Value]:
+    """The callback of an option that an annex makes work.
+
+    Raises:
+        MachineError: The option is given, and the annex was left out of this installation.
+    """
+
+    def check(context: typer.Context, option: typer.CallbackParam, value: Value) -> Value:
+        if value:
+            annexes.require(annex, f"spark-app {context.info_name} {option.opts[0]} is an option")
+        return value
+
+    return check
+
+
 def commands() -> dict[str, Command]:
     """The commands of all annexes by name."""
     return {command.function.__name__: command for command in annexes.added(Command)}
@@ -101,19 +132,15 @@ def require(command: str) -> None:
         annexes.require(ANNEXES[command], f"spark-app {command} is a command")
 
 
-def live_pages(command: str, option: str, *, is_given: bool, port: int) -> LivePages | None:
+def live_pages(option: str, *, is_given: bool, port: int) -> LivePages | None:
     """What serves the page of an option; None where the option is not given.
 
     Raises:
         UsageError: There is a port without the option, which the message names.
-        MachineError: The annex was left out of this installation.
     """
     if port and not is_given:
         raise UsageError(f"--port is the port of the live page: give {option}, too")
-    if not is_given:
-        return None
-    annexes.require("live", f"spark-app {command} {option} is an option")
-    return next(iter(annexes.added(LivePages)))
+    return annexes.added(LivePages)[0] if is_given else None
 
 
 def end(page: LivePage | None, reports: Sequence[str]) -> None:

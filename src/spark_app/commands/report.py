@@ -10,6 +10,7 @@ import typer
 
 from spark_app.commands import cells, options, plugins, results
 from spark_app.errors import InputError, MachineError
+from spark_app.installation import annexes
 
 if TYPE_CHECKING:
     from spark_app.commands.terminal import Terminal
@@ -34,7 +35,12 @@ NO_REPLAY: Final = (
 
 Follow = Annotated[
     bool,
-    typer.Option("--follow", metavar="", help="Serve the report as a live page until the application ends, or Ctrl-C."),
+    typer.Option(
+        "--follow",
+        metavar="",
+        callback=plugins.of_annex("live"),
+        help="Serve the report as a live page until the application ends, or Ctrl-C.",
+    ),
 ]
 
 Output = Annotated[
@@ -45,6 +51,7 @@ ProfileOut = Annotated[
     typer.Option(
         "--profile-out",
         metavar="DIR",
+        callback=plugins.of_annex("flames"),
         help="Write the samples of stacks as collapsed stacks, by stage, which flamegraph.pl and speedscope read.",
     ),
 ]
@@ -106,9 +113,8 @@ def _live_pages(location: str, *, is_given: bool, port: int) -> plugins.LivePage
 
     Raises:
         UsageError: It cannot be followed, or there is a port without a page.
-        MachineError: The annex was left out of this installation.
     """
-    live = plugins.live_pages("report", "--follow", is_given=is_given, port=port)
+    live = plugins.live_pages("--follow", is_given=is_given, port=port)
     if live is not None:
         live.require_log(location)
     return live
@@ -188,13 +194,12 @@ def _write_profile(terminal: "Terminal", analysis: "Analysis", run: "RunInfo | N
         MachineError: They cannot be written.
     """
     from spark_app.formatting import quantity
-    from spark_app.stack_samples import files
 
     section = analysis.stacks_of(run)
     if section is None:
         raise InputError(f"no --profile-out: there are no samples of stacks beside {analysis.reading.log}")
     try:
-        written = files.write(section.profile, folder, [row.place for row in section.rows])
+        written = annexes.added(plugins.FlameGraphs)[0].collapsed(section, folder)
     except OSError as error:
         raise MachineError(f"cannot write to {folder}: {error.strerror}") from error
     terminal.note(f"{quantity(written, 'profile')} in {folder}")

@@ -2,14 +2,14 @@
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import jinja2
 from markupsafe import Markup
@@ -45,7 +45,6 @@ from spark_app.report.sections.streams import streams
 from spark_app.report.sections.timeline import ticks, timeline
 from spark_app.report.sections.unexplained import unexplained
 from spark_app.settings import Backends, Prices
-from spark_app.stack_samples.counts import MIN_FUNCTION_SAMPLES, MIN_STAGE_SAMPLES
 from spark_app.stack_samples.stack_profile import StackProfile
 
 FOLDER: Final = resources.files("spark_app.report")
@@ -78,6 +77,10 @@ def _is_of_model(about: Subject) -> bool:
     return about.scope.run is not None and about.scope.run.card is not None
 
 
+def _has_samples(about: Subject) -> bool:
+    return stack_samples(about.scope, about.stacks, about.limits) is not None
+
+
 SECTIONS: Final = (
     Section("memory", lambda about: memory(about.scope), is_part=True),
     Section("capacity", lambda about: capacity(about.scope, about.prices), is_part=True),
@@ -89,13 +92,7 @@ SECTIONS: Final = (
     Section("streams", lambda about: streams(about.scope, about.limits), "Streams"),
     Section("timeline", lambda about: timeline(about.scope, about.limits), "Timeline"),
     Section("stages", lambda about: stages(about.scope, about.limits), "Stages"),
-    Section(
-        "stacks",
-        lambda about: stack_samples(about.scope, about.stacks, about.limits),
-        "Stacks",
-        id="stack-samples",
-        template="stack_samples.html.j2",
-    ),
+    left_out("stacks", "Stacks", annex="flames", would_show=_has_samples),
     Section("queries", lambda about: queries(about.scope, about.limits), "SQL"),
     Section("executors", lambda about: executors(about.scope, about.limits), "Executors"),
     Section("replays", lambda about: about.replays, "What if", id="what-if"),
@@ -215,10 +212,11 @@ def html(  # noqa: PLR0913 - as for `write`
 def _rendered(reading: Reading, subject: Subject, shared: Mapping[str, Any], frame: Frame) -> bytes:
     """The page around the sections, which are rendered before: its remarks name those that raised."""
     failed, shown = reading.app.failed_parts, dict[str, Markup]()
-    sections = _sections(frame)
+    sections = sections_of(frame)
     made = {each.name: failed.get(f"section {each.name}", partial(each.make, subject), None) for each in sections}
     content = {**shared, **made, **frame.content, "shown": shown, "limits": subject.limits, "is_live": frame.is_live}
     content |= {"sections": sections, "top": content["headline"] or NO_HEADLINE}
+    content |= assets(each for each in sections if frame.is_live or made[each.name] is not None)
     for each in sections:
         if content[each.name] is not None:
             make = partial(_section, each, content)
@@ -227,9 +225,38 @@ def _rendered(reading: Reading, subject: Subject, shared: Mapping[str, Any], fra
     return environment().get_template(frame.template).render(content, unread=remarks).encode("utf-8", "replace")
 
 
-def _sections(frame: Frame) -> list[Section]:
+def sections_of(frame: Frame) -> list[Section]:
     """All sections, in the order of the page."""
     return [*frame.first, *{each.name: each for each in (*SECTIONS, *annexes.added(Section))}.values()]
+
+
+class Script(NamedTuple):
+    """A script in a page, and its source as a Content-Security-Policy allows it."""
+
+    text: Markup
+    source: str
+
+
+@cache
+def script(file: Path) -> Script:
+    """The script of a file."""
+    text = file.read_text(encoding="utf-8")
+    return Script(Markup(text), source_of(text))
+
+
+@cache
+def style(file: Path) -> Markup:
+    """The style sheet of a file."""
+    return Markup(file.read_text(encoding="utf-8"))
+
+
+def assets(sections: Iterable[Section]) -> dict[str, Any]:
+    """The scripts and the style sheets that sections need, as templates of pages include them."""
+    needed = list(sections)
+    return {
+        "scripts": [script(each.script) for each in needed if each.script],
+        "styles": [style(each.style) for each in needed if each.style],
+    }
 
 
 def _section(section: Section, content: Mapping[str, Any]) -> Markup:
@@ -247,18 +274,12 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    names = ("script.js", "flame.js")
-    script, flame_script = ((FOLDER / name).read_text(encoding="utf-8") for name in names)
+    script = (FOLDER / "script.js").read_text(encoding="utf-8")
     environment.filters |= {name: getattr(formatting, name) for name in FILTERS}
     environment.globals |= {
         "style": Markup((FOLDER / "style.css").read_text(encoding="utf-8")),
         "script": Markup(script),
         "script_source": source_of(script),
-        "flame_style": Markup((FOLDER / "flame.css").read_text(encoding="utf-8")),
-        "flame_script": Markup(flame_script),
-        "flame_script_source": source_of(flame_script),
-        "least": MIN_FUNCTION_SAMPLES,
-        "enough": MIN_STAGE_SAMPLES,
         "amount": formatting.amount,
         "limit": formatting.limit,
     }

@@ -5,6 +5,7 @@ An annex adds sections of its own. One that the core names, as `left_out` does, 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spark_app.installation import annexes
@@ -53,6 +54,8 @@ class Section:
         id: Its id in the page; without one, its name.
         template: Its template; without one, that of its name.
         is_part: Whether another section shows it.
+        script: The file of a script that it needs.
+        style: The file of a style sheet that it needs.
     """
 
     name: str
@@ -61,6 +64,8 @@ class Section:
     id: str = ""
     template: str = ""
     is_part: bool = False
+    script: Path | None = None
+    style: Path | None = None
 
 
 def left_out(name: str, title: str, *, annex: str, would_show: Callable[[Subject], bool]) -> Section:

@@ -54,7 +54,12 @@ def test_a_command_of_an_annex_that_was_left_out_says_so(tmp_path: Path, command
 
 @pytest.mark.parametrize(
     ("annex", "arguments"),
-    [("live", ["report", "--follow", "x"]), ("live", ["observe", "--live", "--", "true"])],
+    [
+        ("live", ["report", "--follow", "x"]),
+        ("live", ["observe", "--live", "--", "true"]),
+        ("flames", ["report", "--profile-out", "out", "x"]),
+        ("flames", ["compare", "--flame-graph", "grew.html", "x"]),
+    ],
 )
 def test_an_option_of_an_annex_that_was_left_out_says_so(tmp_path: Path, annex: str, arguments: list[str]) -> None:
     """In one line, with exit code 2, before anything is done."""

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from markupsafe import Markup
 
 from spark_app.annexes.live.now import now
-from spark_app.report.page import Frame, environment, source_of
+from spark_app.report.page import Frame, assets, environment, script, sections_of
 from spark_app.report.page_server import Answer, PageServer, refusal
 from spark_app.report.section import Section
 
@@ -29,11 +28,10 @@ NOTIFY_SECONDS: Final = 1.0
 GAP_SECONDS: Final = 3.0
 """A browser that asked later than this ago looks at the page still."""
 
-_SCRIPT: Final = (Path(__file__).parent / "live.js").read_text(encoding="utf-8")
 FRAME: Final = Frame(
     "live.html.j2",
     first=[Section("now", lambda about: now(about.scope), "Now")],
-    content={"live_script": Markup(_SCRIPT), "live_script_source": source_of(_SCRIPT)},
+    content={"live_script": script(Path(__file__).with_name("live.js"))},
     is_live=True,
 )
 """Of the page while the application runs: it says first what that does now."""
@@ -156,7 +154,7 @@ class LivePage:
 
 def waiting(title: str, sentence: str) -> bytes:
     """The page before there is one of an application."""
-    content = {"title": title, "sentence": sentence, **FRAME.content}
+    content = {"title": title, "sentence": sentence, **FRAME.content, **assets(sections_of(FRAME))}
     return environment().get_template("waiting.html.j2").render(content).encode()
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from spark_app.annexes.flames import collapsed
 from spark_app.local_files import write_atomic
-from spark_app.stack_samples import collapsed
 from spark_app.stack_samples.attribution import Place
 from spark_app.stack_samples.stack_profile import Part, StackProfile
 

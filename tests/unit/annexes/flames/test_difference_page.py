@@ -3,9 +3,11 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-from spark_app.report import flame_page
+from spark_app.annexes.flames import difference_page
+from spark_app.annexes.flames.difference_page import merged
 from spark_app.report.limits import MAX_BYTES
 from spark_app.stack_samples.difference import changes
+from spark_app.stack_samples.stack_profile import NO_NODE
 from tests.unit.report import made
 from tests.unit.stack_samples.test_difference import profiled
 
@@ -15,7 +17,7 @@ def test_a_page_has_the_stacks_of_both_runs_and_what_grew(tmp_path: Path) -> Non
     now, before = profiled(slow=100), profiled(slow=40)
     names = (made.HOSTILE, "app-1")
     file = tmp_path / "deep" / "grew.html"
-    flame_page.write(
+    difference_page.write(
         file, made.HOSTILE, now, before, changes(now, before), names=names, at=datetime(2024, 1, 1, tzinfo=UTC)
     )
     content = file.read_text()
@@ -26,3 +28,13 @@ def test_a_page_has_the_stacks_of_both_runs_and_what_grew(tmp_path: Path) -> Non
     assert content.count("<script") == content.count("</script>") == 3
     assert re.findall(r'(?:src|href)="(?!#|data:)[^"]*"|url\(|@import', content) == []
     assert len(content) < MAX_BYTES
+
+
+def test_stacks_of_both_runs_have_the_same_nodes() -> None:
+    """Whatever lines their functions have; callers come first."""
+    both = merged(profiled(slow=100, line=9), profiled(slow=40, removed=3))
+    (slow,) = [number for number, node in enumerate(both.nodes) if both.labels[node.label].function == "dumps"]
+    assert [part[0].own[slow].samples for part in (both.now, both.before)] == [100, 40]
+    assert [part[1].total.samples for part in (both.now, both.before)] == [0, 0]
+    assert [sum(tally.samples for tally in part[1].own.values()) for part in (both.now, both.before)] == [9, 12]
+    assert all(node.parent == NO_NODE or node.parent < number for number, node in enumerate(both.nodes))

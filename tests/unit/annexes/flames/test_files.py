@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from spark_app.stack_samples import files
+from spark_app.annexes.flames import files
 from tests.unit.stack_samples.test_stack_profile import profiled
 
 

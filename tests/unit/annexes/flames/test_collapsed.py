@@ -1,4 +1,4 @@
-from spark_app.stack_samples import collapsed
+from spark_app.annexes.flames import collapsed
 from spark_app.stack_samples.stack_profile import profile
 from tests.unit.stack_samples.made import TASK, Taken, run
 

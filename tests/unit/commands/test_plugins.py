@@ -129,8 +129,13 @@ def names(values: Sequence[object]) -> list[str]:
 
 
 def test_the_core_works_without_any_annex(tmp_path: Path) -> None:
-    """Its own tests of what reads annexes pass."""
+    """Its own tests of what reads annexes pass, in a copy of the program."""
     source = without(tmp_path, *installation.installed())
-    tests = ["tests/unit/report", *(f"tests/unit/commands/test_{name}.py" for name in ("compare", "options", "report"))]
-    done = run(source, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
+    folders = ["tests/unit/report", "tests/unit/installation", "tests/unit/eventlog/model/test_failed_parts.py"]
+    commands = [f"tests/unit/commands/test_{name}.py" for name in ("compare", "options", "report")]
+    # With `pythonpath` of pyproject.toml, pytest would import the program of this clone, which has all annexes.
+    options = ("-q", "-p", "no:cacheprovider", "-o", "pythonpath=")
+    imported = run(source, "-m", "pytest", *options, "tests/unit/annexes/flames")
+    assert "No module named 'spark_app.annexes.flames'" in imported.stdout
+    done = run(source, "-m", "pytest", *options, *folders, *commands)
     assert done.returncode == 0, done.stdout[-3000:]

@@ -25,8 +25,6 @@ DISTRIBUTIONS = {
         ("delta", ["etl", "--date", "2024-01-01"], "etl"),
         ("kafka", ["data", "stream"], "streaming"),
         ("sklearn", ["ml"], "ml"),
-        ("mcp", ["mcp"], "mcp"),
-        ("openlineage", ["lineage"], "lineage"),
     ],
 )
 def test_a_missing_extra_is_an_error_before_anything_starts(

@@ -19,11 +19,23 @@ PACKAGE: Final = "spark_app.annexes"
 
 
 @cache
-def installed() -> dict[str, Sequence[object]]:
-    """What each annex adds, by its name."""
+def _loaded() -> tuple[dict[str, Sequence[object]], dict[str, str]]:
+    """What each annex adds, and why others cannot be loaded, by their names."""
     package = find_spec(PACKAGE)
     folders = [] if package is None else pkgutil.iter_modules(package.submodule_search_locations)
-    return {each.name: import_module(f"{PACKAGE}.{each.name}.plugin").ADDS for each in folders}
+    adds, failures = dict[str, Sequence[object]](), dict[str, str]()
+    for name in (each.name for each in folders):
+        try:
+            adds[name] = import_module(f"{PACKAGE}.{name}.plugin").ADDS
+        except Exception as error:  # noqa: BLE001 - all else works without it, and `missing` says why it does not
+            failures[name] = f"{type(error).__name__}: {error}"
+    return adds, failures
+
+
+def installed() -> dict[str, Sequence[object]]:
+    """What each annex adds, by its name; without annexes that cannot be loaded."""
+    adds, _ = _loaded()
+    return adds
 
 
 def added(kind: type[Kind]) -> list[Kind]:
@@ -32,10 +44,15 @@ def added(kind: type[Kind]) -> list[Kind]:
 
 
 def missing(annex: str, what: str) -> str:
-    """The sentence about what an annex would add, had it not been left out; `what` is its subject.
+    """The sentence about what an annex would add, had it not been left out, or could it be loaded.
 
-    Example: `spark-app tune is a command of the annex tune`.
+    Args:
+        annex: Its name.
+        what: The beginning of the sentence, as `spark-app tune is a command`.
     """
+    _, failures = _loaded()
+    if annex in failures:
+        return f"{what} of the annex {annex}, which cannot be loaded: {failures[annex]}"
     return (
         f"{what} of the annex {annex}, which was left out of this installation: "
         "install spark-app anew, with all its annexes"
@@ -46,7 +63,7 @@ def require(annex: str, what: str) -> None:
     """Checks that an annex is installed.
 
     Raises:
-        MachineError: It is not; the message begins with `what`, as that of `missing`.
+        MachineError: It is not, or it cannot be loaded; the message is that of `missing`.
     """
     if annex not in installed():
         raise MachineError(missing(annex, what))

@@ -52,6 +52,19 @@ def test_a_command_of_an_annex_that_was_left_out_says_so(tmp_path: Path, command
     ]
 
 
+def test_an_annex_that_cannot_be_loaded_hurts_no_other(tmp_path: Path) -> None:
+    """What it would add says why; every other command is there."""
+    source = without(tmp_path)
+    plugin = source / "spark_app" / "annexes" / "tune" / "plugin.py"
+    plugin.write_text('raise LookupError("of its own")\n', encoding="utf-8")
+    asked = run(source, "-m", "spark_app", "tune", "x")
+    (line,) = asked.stderr.splitlines()
+    assert asked.returncode == 2
+    assert "is a command of the annex tune, which cannot be loaded: LookupError: of its own" in line
+    shown = run(source, "-m", "spark_app", "--help")
+    assert [name for name in plugins.ANNEXES if f" {name} " not in shown.stdout] == ["tune"]
+
+
 @pytest.mark.parametrize(
     ("annex", "arguments"),
     [

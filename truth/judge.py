@@ -26,10 +26,10 @@ def _found(log: Path) -> list[Named]:
 
 
 def _named(finding: Finding) -> Named:
-    places = finding.places or (finding.place,)
+    places = finding.found_in
     where = Where(
         queries=[place.query for place in places if place.query is not None],
-        stages=[place.stage[0] for place in places if place.stage is not None],
+        stages=[place.stage.id for place in places if place.stage is not None],
     )
     cause = rule_of(finding.rule).cause or finding.rule
     return Named(cause, where, finding.cost_ms, finding.cost_low_ms, finding.cost_high_ms)

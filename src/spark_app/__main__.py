@@ -17,7 +17,7 @@ if not __package__:  # Started as a file: its folder must not lend its modules' 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from spark_app.commands import errors, extras, options, plugins
+from spark_app.commands import errors, options, plugins
 from spark_app.commands.bridge import bridge
 from spark_app.commands.check import check
 from spark_app.commands.compare import compare
@@ -36,6 +36,7 @@ from spark_app.commands.streaming import SUBCOMMANDS, require_new_form, streamin
 from spark_app.commands.tables import tables
 from spark_app.errors import ConfigError, MachineError, UsageError
 from spark_app.execution import demo
+from spark_app.installation import extras
 
 NAME: Final = "spark-app"
 MODES: Final = ("etl", "streaming", "ml")

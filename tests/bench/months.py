@@ -58,7 +58,7 @@ def month(scratch: Path) -> list[str]:
         roller.finish()
         began = time.monotonic()
         reading, unsent = followed.finish(patience=60)
-        analyze(reading, settings, Thresholds()).live_page()
+        analyze(reading, settings, Thresholds()).page()
         ended = time.monotonic() - began
     (query,) = reading.app.streams.queries.values()
     kept = sum(sample.batches for sample in query.history.all)

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from spark_app.annexes.flames import difference_page
 from spark_app.eventlog.reader import read
-from spark_app.report import flame_page, page
+from spark_app.report import page
 from spark_app.stack_samples.difference import changes
 from spark_app.stack_samples.stack_profile import profile
 from tests.browser.chromium import Page
@@ -118,7 +119,9 @@ def difference(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of two runs: a function of the program takes 100 samples instead of 40."""
     file, now, before = tmp_path_factory.mktemp("page") / "grew.html", profiled(slow=100), profiled(slow=40)
     found = changes(now, before)
-    flame_page.write(file, "shop", now, before, found, names=("app-2", "app-1"), at=datetime(2024, 1, 1, tzinfo=UTC))
+    difference_page.write(
+        file, "shop", now, before, found, names=("app-2", "app-1"), at=datetime(2024, 1, 1, tzinfo=UTC)
+    )
     return file
 
 

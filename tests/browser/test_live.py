@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from spark_app.annexes.live import live_page
+from spark_app.annexes.live.live_page import LivePage
+from spark_app.annexes.live.live_report import LiveReport
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.reader import read
-from spark_app.observe.live import LiveReport
 from spark_app.report import page as report_page
-from spark_app.report.served import live
-from spark_app.report.served.live import LivePage
-from spark_app.report.served.server import PageServer
+from spark_app.report.page_server import PageServer
 from spark_app.settings import load_settings
 from tests.browser.chromium import Page
 from tests.unit.eventlog import log
@@ -29,7 +29,7 @@ class Running:
 
     def __init__(self, home: Path, report: LiveReport) -> None:
         self.log = home / "app-1.inprogress"
-        self.page = LivePage(report, live.waiting("app-1.inprogress", "The log is being read."))
+        self.page = LivePage(report, live_page.waiting("app-1.inprogress", "The log is being read."))
         self.server = PageServer(0, self.page)
         self.url = self.server.url
 
@@ -47,7 +47,7 @@ def running(browser: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     application = Running(tmp_path, report)
     *lines, _ = made.large(stages=12, tasks=240, queries=4, text=made.HOSTILE)
     application.append(*lines)
-    with closing(report), application.server as server, live.serving(server, application.page):
+    with closing(report), application.server as server, live_page.serving(server, application.page):
         yield application
         browser.open("about:blank")
 
@@ -124,7 +124,7 @@ def test_a_server_that_is_gone_is_said(browser: Page, running: Running) -> None:
     browser.open(running.url)
     browser.wait("document.querySelector('#stage-3-0')")
     running.page.stop()
-    running.server.stop(live.NOTIFY_SECONDS)
+    running.server.stop(live_page.NOTIFY_SECONDS)
     running.server.server_close()
     browser.wait(f"{SAID}.startsWith('No answer since ')")
     assert browser.value("document.querySelector('#stage-3-0') !== null")

@@ -13,7 +13,7 @@ from spark_app.annexes.serve.stack import Alert, Answers, Service, Stack
 from spark_app.eventlog.comparison import baselines, profiling
 from spark_app.eventlog.reader import read
 from spark_app.report import page
-from spark_app.report.served.server import PageServer
+from spark_app.report.page_server import PageServer
 from spark_app.settings import Prices, load_settings
 from tests.browser.chromium import Page
 from tests.unit.eventlog import log

@@ -115,7 +115,7 @@ def month(tmp_path_factory: pytest.TempPathFactory) -> Month:
         roller.finish()
         began = time.monotonic()
         reading, unsent = followed.finish(patience=60)
-        analyze(reading, settings, Thresholds()).live_page()
+        analyze(reading, settings, Thresholds()).page()
         ended = time.monotonic() - began
         assert unsent is None
         orphans = drained(receiving, spans)

@@ -10,12 +10,13 @@ from typing import Any, Final
 import pytest
 
 from spark_app.__main__ import run
+from spark_app.annexes.kubernetes import applications as kubernetes
 from spark_app.annexes.mcp.library import Library
 from spark_app.annexes.mcp.tools import Tools
 from spark_app.errors import InputError
 from spark_app.eventlog.diagnoses.thresholds import load_thresholds
 from spark_app.eventlog.model.outcome import ending_of
-from spark_app.eventlog.parse import kubernetes, remote, storage
+from spark_app.eventlog.parse import remote, storage
 from spark_app.eventlog.parse.locations import log_path
 from spark_app.eventlog.parse.log_tailer import FOLDER
 from spark_app.eventlog.reader import read
@@ -27,9 +28,9 @@ from tests import storages
 from tests.eventlogs import golden
 from tests.polling import poll_until
 from tests.receivers import dead_port
+from tests.unit.annexes.kubernetes.test_applications import ENABLED, HERE, ID, cluster, container, pod
 from tests.unit.eventlog.log import started
 from tests.unit.eventlog.logs import Bridged, program, text
-from tests.unit.eventlog.parse.test_kubernetes import ENABLED, HERE, ID, cluster, container, pod
 
 VERSION: Final = "4.2.0"
 PASSWORD: Final = "hunter2hunter2"

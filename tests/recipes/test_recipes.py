@@ -47,6 +47,7 @@ def write_files(heading: str, tree: Path) -> list[str]:
     files = re.findall(r"^`([\w./]+)`\n\n```\w+\n(.*?)^```$", recipe(heading), re.DOTALL | re.MULTILINE)
     for name, content in files:
         assert not (tree / name).exists()
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(content, encoding="utf-8")
     return [name for name, _ in files]
 
@@ -242,3 +243,14 @@ def test_a_diagnosis_takes_one_file_and_a_pair_of_programs(tmp_path: Path) -> No
         tree, documented, "tests/contract/test_alerts.py", *of_rules, "tests/integration/test_planted_causes.py"
     )
     assert "### many_jobs" in (tree / "docs" / "diagnoses.md").read_text(encoding="utf-8")
+
+
+def test_an_annex_takes_one_folder(tmp_path: Path) -> None:
+    """Its section is in reports, and nothing that holds for annexes is broken."""
+    tree = copy_tree(tmp_path / "tree")
+    assert len(write_files("An annex", tree)) == 4
+    assert not refused(
+        tree, "tests/unit/annexes/hosts", "tests/unit/report/test_page.py", "tests/contract/test_layout.py"
+    )
+    shutil.rmtree(tree / "src" / "spark_app" / "annexes" / "hosts")
+    assert refused(tree, "tests/unit/annexes/hosts", "tests/unit/report/test_page.py") == {"test_plugin.py"}

@@ -9,6 +9,7 @@ import typer
 from spark_app import formatting
 from spark_app.commands import cells, options, plugins, results
 from spark_app.errors import InputError, MachineError
+from spark_app.installation import annexes
 
 if TYPE_CHECKING:
     from spark_app.commands.terminal import Terminal
@@ -28,6 +29,7 @@ FlameGraph = Annotated[
     typer.Option(
         "--flame-graph",
         metavar="FILE",
+        callback=plugins.of_annex("flames"),
         help="HTML file to write, with flame graphs of both runs that show which functions grew.",
     ),
 ]
@@ -166,13 +168,11 @@ def _draw(
     """
     from datetime import UTC, datetime
 
-    from spark_app.report import flame_page
-
     if stacks is None:
         raise InputError("no --flame-graph: name two event logs or runs that both have samples of stacks beside them")
-    names = (comparison.now, comparison.before)
+    names, difference = (comparison.now, comparison.before), annexes.added(plugins.FlameGraphs)[0].difference
     try:
-        flame_page.write(file, comparison.application, *stacks, functions, names=names, at=datetime.now(UTC))
+        difference(file, comparison.application, *stacks, functions, names=names, at=datetime.now(UTC))
     except OSError as error:
         raise MachineError(f"cannot write {file}: {error.strerror}") from error
 

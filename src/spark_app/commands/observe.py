@@ -3,8 +3,8 @@
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import typer
 
 from spark_app import formatting
-from spark_app.commands import cells, options, results
-from spark_app.commands import live as live_page
+from spark_app.commands import cells, options, plugins, results
 from spark_app.commands.compare import print_comparison
 from spark_app.redaction import redacted
 
 if TYPE_CHECKING:
+    from spark_app.commands.plugins import LivePage
     from spark_app.commands.terminal import Terminal
     from spark_app.eventlog.diagnoses.thresholds import Thresholds
     from spark_app.eventlog.findings import Finding
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from spark_app.observe.results import LaunchWatcher, ObservedApplications
     from spark_app.report.results.fail_on import Condition
     from spark_app.report.results.schema import Application, Results
-    from spark_app.report.served.live import LivePage
     from spark_app.settings import Settings
 
 MAX_FINDINGS: Final = 3
@@ -55,7 +54,13 @@ JsonFile = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the results as a JSON document, for scripts.")
 ]
 Live = Annotated[
-    bool, typer.Option("--live", metavar="", help="Serve the report as a live page while the command runs.")
+    bool,
+    typer.Option(
+        "--live",
+        metavar="",
+        callback=plugins.of_annex("live"),
+        help="Serve the report as a live page while the command runs.",
+    ),
 ]
 Profile = Annotated[
     bool, typer.Option("--profile", metavar="", help="Sample the stacks of JVM and Python, for flame graphs.")
@@ -105,13 +110,14 @@ def observe(  # noqa: PLR0913 - an argument for each option
     from spark_app.report.results.fail_on import with_failed_conditions
     from spark_app.settings import load_settings
 
-    live_page.require(flag="--live", is_given=live, port=port)
+    pages = plugins.live_pages("--live", is_given=live, port=port)
     conditions, settings, thresholds = options.conditions(fail_on), load_settings(config), load_thresholds(config)
     events = ensure_dir(keep or settings.events_path).absolute()
     for file in filter(None, (json, summary_md)):
         ensure_dir(file.absolute().parent)
     terminal = Terminal(out=sys.stderr, err=sys.stderr)  # standard output belongs to the command
-    served = partial(_page, terminal, settings, thresholds, port, open_) if live else _no_page
+    serve = pages.command if pages else _no_page
+    served = partial(serve, terminal, settings, thresholds, plugins.Browsing(port, open_))
     sampling = _Sampling(profile_hertz, profile_executors) if profile or settings.profile else None
     found = _watched(terminal, command, events, name, settings, thresholds, report, served, sampling=sampling)
     found = with_failed_conditions(found, conditions if found.program else [])
@@ -141,31 +147,7 @@ def _note_conditions(terminal: "Terminal", found: "Results", conditions: "Sequen
         terminal.note(f"error: {sentence(found.failed_on)}")
 
 
-@contextmanager
-def _page(
-    terminal: "Terminal",
-    settings: "Settings",
-    thresholds: "Thresholds",
-    port: int,
-    open_: bool,  # noqa: FBT001 - as the command got it
-    watcher: "LaunchWatcher",
-) -> "Iterator[LivePage]":
-    """Serves the page of the application of the command that started last.
-
-    Raises:
-        MachineError: The port is taken.
-    """
-    from spark_app.observe.live import LiveReport
-
-    page = LiveReport(watcher.newest_log, settings, thresholds, is_alive=True)
-    sentence = "The command runs; this page shows more as soon as it has started a Spark application."
-    with live_page.served(
-        terminal, page, port=port, title="Waiting for Spark", sentence=sentence, open_=open_
-    ) as served:
-        yield served
-
-
-def _no_page(_watcher: "LaunchWatcher") -> AbstractContextManager[None]:
+def _no_page(*_: object) -> AbstractContextManager[None]:
     return nullcontext()
 
 
@@ -194,7 +176,7 @@ def _watched(  # noqa: PLR0913 - an argument for each option
         with served(watcher) as page:
             ended = page.stop if page else nullcontext
             found = _observed(terminal, command, injection, watcher, settings, thresholds, report, ended)
-            live_page.end(page, [each.report for each in found.applications])
+            plugins.end(page, [each.report for each in found.applications])
     return found
 
 

@@ -1,24 +1,18 @@
-"""The annexes of this installation, and what each adds to the commands.
+"""What annexes add to the commands."""
 
-An annex is a folder of `spark_app.annexes` whose `plugin.py` says in `PLUGIN` what it adds. Any of them can be left out
-of an installation: nothing imports it, and its commands then say that it is missing.
-"""
-
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
-from spark_app.errors import MachineError
+import typer
 
-PACKAGE: Final = "spark_app.annexes"
+from spark_app.errors import UsageError
+from spark_app.installation import annexes
+
+Value = TypeVar("Value")
 ANNEXES: Final = {"incident": "incidents", "lineage": "lineage", "mcp": "mcp", "serve": "serve", "tune": "tune"}
 """The annex of each command that belongs to one."""
-Forecasts = Callable[[Any, Any, Any], tuple[Sequence[Any], Sequence[str]]]
-"""Of the terminal, the settings and the profile of a run: the forecasts that the run decides, and lines about them."""
 
 
 @dataclass(frozen=True)
@@ -37,31 +31,95 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Plugin:
-    """What an annex adds.
+class Forecasts:
+    """What `spark-app compare` says of forecasts that were made for a run.
 
     Attributes:
-        commands: Its commands.
-        forecasts: What `spark-app compare` says of forecasts that were made for a run.
-        to_try: Commands to try on the stack, each with what it does: the first page of the stack lists them.
+        decided: Of the terminal, the settings and the profile of a run: the forecasts that it decides, and lines about
+            them.
     """
 
-    commands: Sequence[Command] = ()
-    forecasts: Forecasts | None = None
-    to_try: Callable[[], Mapping[str, str]] | None = None
+    decided: Callable[[Any, Any, Any], tuple[Sequence[Any], Sequence[str]]]
 
 
-@cache
-def installed() -> dict[str, Plugin]:
-    """The annexes by name."""
-    package = find_spec(PACKAGE)
-    folders = [] if package is None else pkgutil.iter_modules(package.submodule_search_locations)
-    return {each.name: import_module(f"{PACKAGE}.{each.name}.plugin").PLUGIN for each in folders}
+@dataclass(frozen=True)
+class Examples:
+    """Commands to try on the stack, which the first page of the stack lists.
+
+    Attributes:
+        commands: What each does.
+    """
+
+    commands: Callable[[], Mapping[str, str]]
+
+
+class Browsing(NamedTuple):
+    """How a live page is served: the port on loopback, 0 for any; whether the browser is opened."""
+
+    port: int
+    opens: bool
+
+
+class LivePage(Protocol):
+    """A page that is served while an application runs."""
+
+    def stop(self) -> None:
+        """Renders no more."""
+
+    def end(self, reports: Sequence[str]) -> None:
+        """Tells browsers that look where the reports are, and shows them a single one."""
+
+
+@dataclass(frozen=True)
+class LivePages:
+    """The pages of applications while they run.
+
+    Attributes:
+        command: Of the terminal, the settings, the thresholds, how it is served and the watcher of an observed command:
+            serves the page of its newest application.
+        require_log: Refuses the location of a log that cannot be followed, before anything is asked of it.
+        log: The same as `command` of a source of a report: serves its page until its log has its end; None if it has
+            ended before.
+        as_of_now: A source of a report after that.
+    """
+
+    command: Callable[..., AbstractContextManager[LivePage]]
+    require_log: Callable[[str], None]
+    log: Callable[..., AbstractContextManager[LivePage | None]]
+    as_of_now: Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class FlameGraphs:
+    """What is written of samples of stacks beside a report.
+
+    Attributes:
+        collapsed: Of the samples of a report and a folder: writes collapsed stacks, by stage; returns how many files.
+        difference: As `difference_page.write`: writes a page with the flame graphs of two runs.
+    """
+
+    collapsed: Callable[..., int]
+    difference: Callable[..., None]
+
+
+def of_annex(annex: str) -> Callable[[typer.Context, typer.CallbackParam, Value], Value]:
+    """The callback of an option that an annex makes work.
+
+    Raises:
+        MachineError: The option is given, and the annex was left out of this installation.
+    """
+
+    def check(context: typer.Context, option: typer.CallbackParam, value: Value) -> Value:
+        if value:
+            annexes.require(annex, f"spark-app {context.info_name} {option.opts[0]} is an option")
+        return value
+
+    return check
 
 
 def commands() -> dict[str, Command]:
     """The commands of all annexes by name."""
-    return {command.function.__name__: command for plugin in installed().values() for command in plugin.commands}
+    return {command.function.__name__: command for command in annexes.added(Command)}
 
 
 def require(command: str) -> None:
@@ -70,21 +128,33 @@ def require(command: str) -> None:
     Raises:
         MachineError: It is not.
     """
-    annex = ANNEXES.get(command)
-    if annex is not None and annex not in installed():
-        raise MachineError(
-            f"spark-app {command} is a command of the annex {annex}, which was left out of this installation: "
-            "install spark-app anew, with all its annexes"
-        )
+    if command in ANNEXES:
+        annexes.require(ANNEXES[command], f"spark-app {command} is a command")
+
+
+def live_pages(option: str, *, is_given: bool, port: int) -> LivePages | None:
+    """What serves the page of an option; None where the option is not given.
+
+    Raises:
+        UsageError: There is a port without the option, which the message names.
+    """
+    if port and not is_given:
+        raise UsageError(f"--port is the port of the live page: give {option}, too")
+    return annexes.added(LivePages)[0] if is_given else None
+
+
+def end(page: LivePage | None, reports: Sequence[str]) -> None:
+    """Tells browsers that look at a page where the reports are; without a page, does nothing."""
+    if page is not None:
+        page.end(reports)
 
 
 def forecasts(terminal: Any, settings: Any, profile: Any) -> tuple[list[Any], list[str]]:
     """The forecasts that a run decides, and lines about them; none without the annex that makes them."""
-    found = [plugin.forecasts(terminal, settings, profile) for plugin in installed().values() if plugin.forecasts]
+    found = [each.decided(terminal, settings, profile) for each in annexes.added(Forecasts)]
     return [each for own, _ in found for each in own], [line for _, lines in found for line in lines]
 
 
-def to_try() -> dict[str, str]:
+def examples() -> dict[str, str]:
     """Commands to try on the stack, each with what it does; none without an annex that has some."""
-    offered = [plugin.to_try() for plugin in installed().values() if plugin.to_try]
-    return {command: text for commands in offered for command, text in commands.items()}
+    return {command: text for each in annexes.added(Examples) for command, text in each.commands().items()}

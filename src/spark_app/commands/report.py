@@ -1,7 +1,6 @@
 """`spark-app report RUN_OR_EVENT_LOG`: one HTML file about a spark-app run or any Spark application."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from spark_app.commands import cells, live, options, results
+from spark_app.commands import cells, options, plugins, results
 from spark_app.errors import InputError, MachineError
+from spark_app.installation import annexes
 
 if TYPE_CHECKING:
     from spark_app.commands.terminal import Terminal
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from spark_app.report.results.fail_on import Condition
     from spark_app.report.results.schema import Application, Results
     from spark_app.report.run_info import RunInfo
-    from spark_app.report.served.live import LivePage
     from spark_app.settings import Settings
 
 SOURCE: Final = (
@@ -36,7 +35,12 @@ NO_REPLAY: Final = (
 
 Follow = Annotated[
     bool,
-    typer.Option("--follow", metavar="", help="Serve the report as a live page until the application ends, or Ctrl-C."),
+    typer.Option(
+        "--follow",
+        metavar="",
+        callback=plugins.of_annex("live"),
+        help="Serve the report as a live page until the application ends, or Ctrl-C.",
+    ),
 ]
 
 Output = Annotated[
@@ -47,6 +51,7 @@ ProfileOut = Annotated[
     typer.Option(
         "--profile-out",
         metavar="DIR",
+        callback=plugins.of_annex("flames"),
         help="Write the samples of stacks as collapsed stacks, by stage, which flamegraph.pl and speedscope read.",
     ),
 ]
@@ -86,13 +91,14 @@ def report(  # noqa: PLR0913 - an argument for each option
     settings, thresholds = load_settings(config), load_thresholds(config)
     hot_keys = named_by(thresholds.skew_data_ratio) if name_hot_keys else None
     terminal, name = Terminal(), source or str(settings.events_path)
-    live.require_follow(name, is_given=follow, port=port)
+    live = _live_pages(name, is_given=follow, port=port)
     selected = report_source.source(name, settings)
-    with _followed(terminal, selected, settings, thresholds, port, open_) if follow else nullcontext() as page:
-        selected = _as_of_now(selected) if follow else selected
+    browsing = plugins.Browsing(port, open_)
+    with live.log(terminal, settings, thresholds, browsing, selected) if live else nullcontext() as page:
+        selected = live.as_of_now(selected) if live else selected
         analysis = replace(_analysis(terminal, selected, settings, thresholds), changes=changes, hot_keys=hot_keys)
         location = _write(analysis, selected.run, output)
-        live.end(page, [location])
+        plugins.end(page, [location])
     _note(terminal, analysis, selected.run, profile_out)
     about = results.application(analysis, selected.run, location)
     found = _judged(about, conditions)
@@ -100,6 +106,18 @@ def report(  # noqa: PLR0913 - an argument for each option
         results.open_report(terminal, location)
     show = partial(_show, terminal, location, about if changes else None)
     results.answer(terminal, found, json=json, summary_md=summary_md, show=show)
+
+
+def _live_pages(location: str, *, is_given: bool, port: int) -> plugins.LivePages | None:
+    """What serves the page of a log that is followed; None where it is not.
+
+    Raises:
+        UsageError: It cannot be followed, or there is a port without a page.
+    """
+    live = plugins.live_pages("--follow", is_given=is_given, port=port)
+    if live is not None:
+        live.require_log(location)
+    return live
 
 
 def _judged(about: "Application", conditions: "list[Condition]") -> "Results":
@@ -149,46 +167,6 @@ def _analysis(
         return analyze(report_source.read(selected), settings, thresholds)
 
 
-@contextmanager
-def _followed(
-    terminal: "Terminal",
-    selected: "ReportSource",
-    settings: "Settings",
-    thresholds: "Thresholds",
-    port: int,
-    open_: bool,  # noqa: FBT001 - as the command got it
-) -> Iterator["LivePage | None"]:
-    """Serves the live page of an application until its log has its end, or Ctrl-C; None if it has ended before.
-
-    Raises:
-        UsageError: The log is on another storage.
-        MachineError: The port is taken.
-    """
-    from spark_app.eventlog.parse.log_tailer import LogTailer
-    from spark_app.observe.live import LiveReport
-
-    log, run = live.local(selected.log), selected.run
-    if LogTailer(log).is_finished:
-        terminal.note("the log is finished: there is nothing to follow")
-        yield None
-        return
-    page = LiveReport(lambda: log, settings, thresholds, run=run.folder if run else None)
-    sentence = "The event log is being read; this page shows more as soon as it has the start of an application."
-    with live.served(terminal, page, port=port, title=log.name, sentence=sentence, open_=open_) as served:
-        live.wait_for_end(log)
-        served.stop()
-        yield served
-
-
-def _as_of_now(selected: "ReportSource") -> "ReportSource":
-    """The log under the name that it has after its end, and what the run has recorded by then."""
-    from spark_app.report import run_info
-    from spark_app.report.report_source import ReportSource
-
-    run = run_info.read(selected.run.folder) if selected.run else None
-    return ReportSource(live.finished(live.local(selected.log)), run)
-
-
 def _write(analysis: "Analysis", run: "RunInfo | None", output: Path | None) -> str:
     """Writes the report, and the list of reports if it is one of them; returns its path or URL.
 
@@ -216,13 +194,12 @@ def _write_profile(terminal: "Terminal", analysis: "Analysis", run: "RunInfo | N
         MachineError: They cannot be written.
     """
     from spark_app.formatting import quantity
-    from spark_app.stack_samples import files
 
     section = analysis.stacks_of(run)
     if section is None:
         raise InputError(f"no --profile-out: there are no samples of stacks beside {analysis.reading.log}")
     try:
-        written = files.write(section.profile, folder, [row.place for row in section.rows])
+        written = annexes.added(plugins.FlameGraphs)[0].collapsed(section, folder)
     except OSError as error:
         raise MachineError(f"cannot write to {folder}: {error.strerror}") from error
     terminal.note(f"{quantity(written, 'profile')} in {folder}")

@@ -2,24 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from msgspec import Struct
 
-from spark_app.eventlog.document import Count, Name
+from spark_app.eventlog.document import Count, Ms, Name, StageKey
 from spark_app.formatting import between, count, duration, share
 
 Severity = Literal["warning", "info"]
 Subject = Literal["job", "data", "host"]
 
 
-class Place(NamedTuple):
-    """What a finding is about, with its estimated cost in wall-clock time: a stage attempt, a query, or a stream."""
+class Place(Struct, frozen=True):
+    """Where a finding was made, with its estimated cost in wall-clock time; all None is the application."""
 
-    stage: tuple[int, int] | None
+    stage: StageKey | None
     query: int | None
-    cost_ms: float | None
-    stream: str | None = None
+    stream: Name | None
+    cost_ms: Ms | None
 
     def __str__(self) -> str:
         """The stage, else the query: `stage 3`, `stage 3 attempt 1`, `query 7`, `streaming query orders`."""
@@ -27,8 +27,8 @@ class Place(NamedTuple):
             return f"streaming query {self.stream}"
         if self.stage is None:
             return "the application" if self.query is None else f"query {self.query}"
-        number, attempt = self.stage
-        return f"stage {number} attempt {attempt}" if attempt else f"stage {number}"
+        attempt = f" attempt {self.stage.attempt}" if self.stage.attempt else ""
+        return f"stage {self.stage.id}{attempt}"
 
 
 class HotKey(Struct, frozen=True):
@@ -116,7 +116,7 @@ class Finding:
     @property
     def place(self) -> Place:
         """Where it was found, or where its cost is highest."""
-        return Place(self.stage, self.query, self.cost_ms, self.stream)
+        return Place(StageKey(*self.stage) if self.stage else None, self.query, self.stream, self.cost_ms)
 
     @property
     def found_in(self) -> tuple[Place, ...]:

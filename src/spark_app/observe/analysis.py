@@ -29,9 +29,9 @@ from spark_app.observe.followed_log import FollowedLog
 from spark_app.observe.hot_keys import HotKeys
 from spark_app.report import index, page, run_info, run_store
 from spark_app.report.limits import Limits
+from spark_app.report.page import REPORT, Frame
 from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import scope
-from spark_app.report.sections.now import now
 from spark_app.report.sections.replays import Replays, replays
 from spark_app.report.sections.stack_samples import StackSection, stack_samples
 from spark_app.report.sections.unexplained import Unexplained, unexplained
@@ -125,21 +125,21 @@ class Analysis:
         run_copies.keep_report(self.settings, output, run.started if run else self.profile.started)
         return f"{self.settings.reports_url.rstrip('/')}/{output.name}" if self.settings.reports_url else str(output)
 
-    def live_page(self, run: RunInfo | None = None) -> bytes:
-        """The same page while the application runs, with what it does now.
+    def page(self, run: RunInfo | None = None, frame: Frame = REPORT) -> bytes:
+        """The page by what is known now, without replays and samples of stacks.
 
         Args:
-            run: A run in it, which the page is about.
+            run: A run in the application, which the page is about.
+            frame: Stands around the sections.
         """
-        about = scope(self.reading.app, run)
         return page.html(
             self.reading,
-            about,
+            scope(self.reading.app, run),
             self.findings_of(run),
             compared=self.comparison,
             backends=self._backends,
             prices=self.settings.prices,
-            now=now(about),
+            frame=frame,
         )
 
     @property

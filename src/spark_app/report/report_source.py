@@ -4,15 +4,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from spark_app.errors import InputError
-from spark_app.eventlog.parse import kubernetes
-from spark_app.eventlog.parse.kubernetes import KubernetesApplication
 from spark_app.eventlog.parse.locations import LogPath, is_remote, log_path
 from spark_app.eventlog.parse.log_files import newest_first
 from spark_app.eventlog.parse.log_tailer import FOLDER, parts
 from spark_app.eventlog.reader import Reading, find_log
 from spark_app.eventlog.reader import read as read_log
 from spark_app.local_files import local_path
-from spark_app.report import run_info, run_store
+from spark_app.report import clusters, run_info, run_store
+from spark_app.report.clusters import ClusterApplication
 from spark_app.report.run_info import RunInfo
 from spark_app.runs.run_record import RECORD
 from spark_app.settings import Settings
@@ -26,12 +25,12 @@ class ReportSource:
     Attributes:
         log: The log.
         run: The run in it that is meant; None for the whole application.
-        on_kubernetes: What the cluster knows of the application; None where it was not asked.
+        on_cluster: What the cluster knows of the application; None where none was asked.
     """
 
     log: LogPath
     run: RunInfo | None
-    on_kubernetes: KubernetesApplication | None = None
+    on_cluster: ClusterApplication | None = None
 
 
 def source(name: str, settings: Settings) -> ReportSource:
@@ -41,10 +40,9 @@ def source(name: str, settings: Settings) -> ReportSource:
 
     Raises:
         InputError: Nothing has this name, or the event log of the run is missing; the message says where it was sought.
-        MachineError: The driver for a URL is not installed.
+        MachineError: The driver for a URL, or the annex for its scheme, is not installed.
     """
-    if name.startswith(kubernetes.SCHEME):
-        application = kubernetes.application(name)
+    if (application := clusters.application(name)) is not None:
         return ReportSource(application.log, None, application)
     if "://" in name:
         return ReportSource(find_log(log_path(name)), None)
@@ -66,12 +64,12 @@ def source(name: str, settings: Settings) -> ReportSource:
 
 
 def read(selected: ReportSource) -> Reading:
-    """The event log, as read, with what Kubernetes knows of the end of its driver.
+    """The event log, as read, with what a cluster knows of the end of its driver.
 
     Raises:
         InputError: There is no log, or its compression codec is not supported.
     """
-    reading, known = read_log(selected.log), selected.on_kubernetes
+    reading, known = read_log(selected.log), selected.on_cluster
     if known is None:
         return reading
     reading.app.process_exit_code, reading.app.is_alive = known.exit_code, known.is_running

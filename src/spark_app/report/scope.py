@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Literal
 
 from spark_app.eventlog import span_ids
+from spark_app.eventlog.document import StageKey
 from spark_app.eventlog.findings import Place
 from spark_app.eventlog.model import work_names
 from spark_app.eventlog.model.application import Application
@@ -66,7 +67,7 @@ class Scope:
 
     def covers(self) -> Callable[[Place], bool]:
         """Says of a place whether it is in scope; one that names no part is the whole application, which always is."""
-        stages = {(stage.info.id, stage.info.attempt) for stage in self.stages}
+        stages = {StageKey(stage.info.id, stage.info.attempt) for stage in self.stages}
         streams = {name for batch in self.batches for name in (batch.name, batch.key.query)}
         queries = {query.id for query in self.queries}
 

@@ -2,12 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from spark_app.eventlog.comparison.compare import FunctionChange
 from spark_app.stack_samples.counts import NO_SAMPLES, Tally
-from spark_app.stack_samples.stack_profile import NO_NODE, Label, Node, Part, StackProfile
+from spark_app.stack_samples.stack_profile import Label, StackProfile
 
 MAX_FUNCTIONS: Final = 30
 """Functions that are named."""
@@ -64,45 +63,3 @@ def _differ(one: Tally, other: Tally, now: StackProfile, before: StackProfile) -
 def _interval(tally: Tally, stacks: StackProfile) -> tuple[float, float]:
     low, high = tally.interval_ms()
     return (low, high) if tally.samples else (0.0, 3.7 * max(stacks.intervals_ms, default=0.0))
-
-
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """The stacks of two runs in one, whose labels have no lines.
-
-    Attributes:
-        labels, nodes: As in `StackProfile`.
-        now, before: The samples of tasks of each run, and those of threads that run none.
-    """
-
-    labels: list[Label]
-    nodes: list[Node]
-    now: list[Part]
-    before: list[Part]
-
-
-def merged(now: StackProfile, before: StackProfile) -> Merged:
-    """Merges the stacks of two runs."""
-    labels, nodes = dict[Label, int](), dict[Node, int]()
-    parts = [_parts(stacks, _numbers(stacks, labels, nodes)) for stacks in (now, before)]
-    return Merged([*labels], [*nodes], *parts)
-
-
-def _numbers(stacks: StackProfile, labels: dict[Label, int], nodes: dict[Node, int]) -> list[int]:
-    """The number of each node of a run among those of both."""
-    numbers: list[int] = []
-    for parent, number in stacks.nodes:
-        label = labels.setdefault(stacks.labels[number]._replace(line=0), len(labels))
-        node = Node(NO_NODE if parent == NO_NODE else numbers[parent], label)
-        numbers.append(nodes.setdefault(node, len(nodes)))
-    return numbers
-
-
-def _parts(stacks: StackProfile, numbers: list[int]) -> list[Part]:
-    """The samples of tasks, and those of threads that run none."""
-    tasks, others = Part(), Part()
-    for place, part in stacks.parts.items():
-        to = others if place in {"driver", "executor"} else tasks
-        for node, tally in part.own.items():
-            to.own[numbers[node]] += tally
-    return [tasks, others]

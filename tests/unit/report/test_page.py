@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import astuple, replace
 
+from spark_app.eventlog.document import StageKey
 from spark_app.eventlog.findings import Place
 from spark_app.eventlog.reader import read
 from spark_app.report import page, run_info
@@ -110,7 +111,7 @@ def test_the_report_of_a_run_shows_its_part_of_a_shared_log(reading: Read, run_f
     ]
     about = scope(reading([*lines, log.job_ended(1), log.ended()]).app, run_info.read(run_folder))
     assert ([job.id for job in about.jobs], [stage.info.id for stage in about.stages]) == ([0], [0])
-    assert [about.covers()(Place((number, 0), None, None)) for number in (0, 1)] == [True, False]
+    assert [about.covers()(Place(StageKey(number, 0), None, None, None)) for number in (0, 1)] == [True, False]
     step = timeline(about, Limits()).root.children[0]
     assert (step.kind, [job.kind for job in step.children]) == ("step", ["job"])
 

@@ -17,7 +17,7 @@ def test_a_place_of_another_streaming_query_is_not_in_a_run() -> None:
     """Several queries share an application, and each has a run of its own."""
     app = log.application([*DONE, progress(0), log.ended()])
     covers = scope(app, None).covers()
-    assert [covers(Place(None, None, None, name)) for name in ("copied", "query-1", "another")] == [True, True, False]
+    assert [covers(Place(None, None, name, None)) for name in ("copied", "query-1", "another")] == [True, True, False]
 
 
 def test_the_findings_of_a_run_have_nothing_of_another() -> None:

@@ -1,5 +1,5 @@
-from spark_app.stack_samples.difference import changes, merged
-from spark_app.stack_samples.stack_profile import NO_NODE, StackProfile, profile
+from spark_app.stack_samples.difference import changes
+from spark_app.stack_samples.stack_profile import StackProfile, profile
 from tests.unit.stack_samples.made import TASK, Taken, run
 
 
@@ -33,16 +33,6 @@ def test_a_function_that_is_new_or_gone_is_told_from_one_that_was_missed() -> No
     assert (gone.function, gone.difference_ms, gone.samples) == ("plan.Old.apply", -120, 0)
     (new,) = changes(profiled(slow=40, removed=12), profiled(slow=40))
     assert new.difference_ms == 120
-
-
-def test_stacks_of_both_runs_have_the_same_nodes() -> None:
-    """Whatever lines their functions have; callers come first."""
-    both = merged(profiled(slow=100, line=9), profiled(slow=40, removed=3))
-    (slow,) = [number for number, node in enumerate(both.nodes) if both.labels[node.label].function == "dumps"]
-    assert [part[0].own[slow].samples for part in (both.now, both.before)] == [100, 40]
-    assert [part[1].total.samples for part in (both.now, both.before)] == [0, 0]
-    assert [sum(tally.samples for tally in part[1].own.values()) for part in (both.now, both.before)] == [9, 12]
-    assert all(node.parent == NO_NODE or node.parent < number for number, node in enumerate(both.nodes))
 
 
 def test_a_difference_of_less_than_a_hundredth_is_not_named() -> None:

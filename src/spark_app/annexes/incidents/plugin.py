@@ -4,12 +4,12 @@ from typing import Final
 
 from spark_app.annexes.incidents.catalogue import incidents
 from spark_app.annexes.incidents.command import incident
-from spark_app.commands.plugins import Command, Plugin
+from spark_app.commands.plugins import Command, Examples
 
 
-def to_try() -> dict[str, str]:
+def examples() -> dict[str, str]:
     """The command that plants each incident, with what that does."""
     return {f"spark-app incident {name}": each.does for name, each in incidents().items()}
 
 
-PLUGIN: Final = Plugin(commands=(Command(incident),), to_try=to_try)
+ADDS: Final = (Command(incident), Examples(examples))

@@ -3,6 +3,6 @@
 from typing import Final
 
 from spark_app.annexes.lineage.command import lineage
-from spark_app.commands.plugins import Command, Plugin
+from spark_app.commands.plugins import Command
 
-PLUGIN: Final = Plugin(commands=(Command(lineage, extra="lineage"),))
+ADDS: Final = (Command(lineage, extra="lineage"),)

@@ -9,6 +9,7 @@ from msgspec.structs import astuple
 
 from spark_app.annexes.mcp.answers import Document, PagedRows
 from spark_app.eventlog.comparison.compare import Cause, Comparison
+from spark_app.eventlog.document import StageKey
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model import task_numbers
 from spark_app.eventlog.model.entities import Query, StageAttempt
@@ -91,7 +92,7 @@ def stage_document(
         "findings": [
             {"rule": each.rule, "text": text(each.text), "advice": text(each.advice)}
             for each in found
-            if key in [place.stage for place in each.found_in]
+            if StageKey(*key) in [place.stage for place in each.found_in]
         ][:WORST],
         "stack_samples": _stack_samples(stacks, key),
         "slowest_tasks": PagedRows(shown.slowest, partial(values.document, stages.Task)),

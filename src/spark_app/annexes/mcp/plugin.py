@@ -3,6 +3,6 @@
 from typing import Final
 
 from spark_app.annexes.mcp.command import mcp
-from spark_app.commands.plugins import Command, Plugin
+from spark_app.commands.plugins import Command
 
-PLUGIN: Final = Plugin(commands=(Command(mcp, extra="mcp"),))
+ADDS: Final = (Command(mcp, extra="mcp"),)

@@ -75,7 +75,7 @@ def serve(
     from spark_app.commands import results
     from spark_app.commands.terminal import Terminal
     from spark_app.eventlog.parse.locations import log_path
-    from spark_app.report.served.server import Listening, PageServer
+    from spark_app.report.page_server import Listening, PageServer
     from spark_app.settings import load_settings
 
     settings, terminal = load_settings(config), Terminal()

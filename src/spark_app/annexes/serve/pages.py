@@ -20,7 +20,7 @@ from spark_app.commands import plugins
 from spark_app.errors import InputError
 from spark_app.eventlog.comparison.compare import compare
 from spark_app.report import page
-from spark_app.report.served.server import Answer, refusal
+from spark_app.report.page_server import Answer, refusal
 from spark_app.settings import Prices
 
 ON_PAGE: Final = 200
@@ -102,7 +102,7 @@ class Pages:
             stack=stack is not None,
             now=stack.look() if stack is not None else None,
             documents=documents.NAMES,
-            to_try=plugins.to_try() if stack is not None else {},
+            to_try=plugins.examples() if stack is not None else {},
             runs=self._runs.newest_first(chosen, most=ON_PAGE, skipped=(number - 1) * ON_PAGE),
             total=total,
             number=number,
@@ -281,10 +281,9 @@ def _when(milliseconds: float) -> str:
 
 @cache
 def environment() -> jinja2.Environment:
-    """That of reports, with the templates and the script of this annex."""
+    """That of reports, with the script of this annex."""
     of_reports = page.environment()
-    loaders = [jinja2.PackageLoader("spark_app.annexes.serve"), of_reports.loader]
-    environment = of_reports.overlay(loader=jinja2.ChoiceLoader([each for each in loaders if each]))
+    environment = of_reports.overlay()
     script = (Path(__file__).parent / "runs.js").read_text(encoding="utf-8")
     environment.globals = of_reports.globals | {
         "key_of": key_of,

@@ -3,6 +3,6 @@
 from typing import Final
 
 from spark_app.annexes.serve.command import serve
-from spark_app.commands.plugins import Command, Plugin
+from spark_app.commands.plugins import Command
 
-PLUGIN: Final = Plugin(commands=(Command(serve),))
+ADDS: Final = (Command(serve),)

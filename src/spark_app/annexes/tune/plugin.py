@@ -4,6 +4,6 @@ from typing import Final
 
 from spark_app.annexes.tune import proposing
 from spark_app.annexes.tune.command import tune
-from spark_app.commands.plugins import Command, Plugin
+from spark_app.commands.plugins import Command, Forecasts
 
-PLUGIN: Final = Plugin(commands=(Command(tune, takes_program=True),), forecasts=proposing.decided)
+ADDS: Final = (Command(tune, takes_program=True), Forecasts(proposing.decided))

@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 
 from spark_app.eventlog.comparison.compare import Comparison
 from spark_app.eventlog.document import Count, Known, Name, StageKey
-from spark_app.eventlog.findings import HotKey, Severity, Subject
+from spark_app.eventlog.findings import HotKey, Place, Severity, Subject
 from spark_app.eventlog.model import outcome
 from spark_app.redaction import redacted
 from spark_app.report.parts import Connect, ErrorText, Figures, Query, Stage, Stream, TextIfAny
@@ -70,15 +70,6 @@ class Run(Struct):
     pipeline: str
     slice: str
     trace_id: str | None
-
-
-class Place(Struct):
-    """Where a finding was made; all None is the application."""
-
-    stage: StageKey | None
-    query: int | None
-    stream: Name | None
-    cost_ms: Known
 
 
 class Finding(Struct):

@@ -1,40 +1,33 @@
-"""Where the time of stages goes: flame graphs of samples of stacks, and the user's hottest functions."""
+"""Where the time of stages goes by samples of stacks, and the user's hottest functions."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-import msgspec
-from markupsafe import Markup
 from msgspec import Struct
 
 from spark_app.eventlog.document import Name
 from spark_app.eventlog.model.entities import StageAttempt
-from spark_app.report.formatting import line
 from spark_app.report.limits import Limits
 from spark_app.report.scope import Scope, stage_name
-from spark_app.report.sections.stack_steps import MAX_NAME, steps
+from spark_app.report.sections.stack_steps import steps
 from spark_app.stack_samples import library_functions
 from spark_app.stack_samples.attribution import Place
 from spark_app.stack_samples.counts import MIN_FUNCTION_SAMPLES, MIN_STAGE_SAMPLES, NO_SAMPLES, Tally
-from spark_app.stack_samples.difference import WORTH_NAMING
 from spark_app.stack_samples.library_functions import LibraryFunction
-from spark_app.stack_samples.stack_profile import NO_NODE, Function, FunctionTime, Label, Node, Part, StackProfile
+from spark_app.stack_samples.stack_profile import Function, FunctionTime, Part, StackProfile
 
 COMPARABLE: Final = 0.2
 """How far the time of samples may be from the CPU time that Spark measured. Project: twice the aim of the samplers."""
 MAX_OF_LIBRARIES: Final = 8
 """Functions of Spark and libraries that are listed: below the first ones, all have some percent."""
-KINDS: Final = ("root", "java", "python")
 NAMES: Final[Mapping[Place, str]] = {
     "driver": "driver",
     "executor": "executors, outside of tasks",
     "unknown": "tasks of unknown stages",
 }
-View = tuple[str, list[int] | None] | tuple[str, list[int], list[int], bool]
-_SCRIPT_END: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +205,6 @@ class StackSection:
         sampled = {each.executor for each in self.profile.samples.processes if each.role in {"driver", "executor"}}
         return sorted(self.scope.app.executors.keys() - sampled)
 
-    @cached_property
-    def data(self) -> Markup:
-        """The merged stacks and the views of them, as the script of the page reads it."""
-        return _data(self)
-
 
 def stack_samples(scope: Scope, profile: StackProfile | None, limits: Limits) -> StackSection | None:
     """The samples of what a report covers; None without any.
@@ -249,98 +237,3 @@ def hottest(parts: Mapping[Any, Part]) -> list[HotFunction]:
         if (time.total if time.is_udf else time.innermost).samples >= MIN_FUNCTION_SAMPLES
     ]
     return sorted(found, key=lambda hot: (-hot.time.innermost.ms, -hot.time.total.ms, hot.function, str(hot.place)))
-
-
-def _views(section: StackSection) -> Iterator[tuple[str, list[Place] | None]]:
-    """The pictures to choose from: everything, the stages, and the queries with several of them."""
-    app, of_query = section.scope.app, defaultdict[int, list[Place]](list)
-    yield ("the run" if section.scope.run else "the application"), None
-    for title, places in [*section.steps.items()][: section.limits.stages]:
-        sampled = [place for place in places if place in section.profile.parts]
-        if section.profile.of(sampled).shown.samples >= MIN_STAGE_SAMPLES:
-            yield f"{title}, {len(places):,} stages", sampled
-    for row in section.drawn[: section.limits.stages]:
-        place = row.place
-        if isinstance(place, str):
-            yield row.name, [place]
-            continue
-        yield f"stage {place[0]}{f'.{place[1]}' if place[1] else ''}: {row.name}", [place]
-        query = app.query_of(app.job_of(app.stages[place]))
-        if query is not None:
-            of_query[query.id].append(place)
-    yield from ((f"query {query}", places) for query, places in sorted(of_query.items()) if len(places) > 1)
-
-
-def _data(section: StackSection) -> Markup:
-    """What the script draws: the samples of each place."""
-    parts = {row.place: row.part for row in section.rows}
-    number_of_place = {place: number for number, place in enumerate(parts)}
-    views: list[View] = [
-        (line(name, MAX_NAME), None if places is None else [number_of_place[place] for place in places])
-        for name, places in _views(section)
-    ]
-    stacks = section.profile
-    return drawing(stacks.labels, stacks.nodes, [*parts.values()], views, section.limits.stack_nodes)
-
-
-def drawing(
-    labels: Sequence[Label], nodes: Sequence[Node], parts: Sequence[Part], views: Sequence[View], most: int
-) -> Markup:
-    """What the script draws, as JSON in a script element.
-
-    Args:
-        labels: What nodes say.
-        nodes: Merged stacks; those that have too few samples in all parts together are left out.
-        parts: Samples of the nodes.
-        views: The pictures to choose from: a name, the numbers of its parts or None for all, and for a picture of a
-            difference the numbers of the parts to compare with, and which of both came first.
-        most: How many nodes are kept, those with the most time.
-    """
-    kept = _kept(nodes, parts, most)
-    shown_labels = dict.fromkeys(nodes[node].label for node in kept)
-    number_of_label = {label: number for number, label in enumerate(shown_labels)}
-    shown = {
-        "least": MIN_FUNCTION_SAMPLES,
-        "worth_naming": WORTH_NAMING,
-        "labels": [_label(labels[label]) for label in shown_labels],
-        "parents": [kept.get(nodes[node].parent, NO_NODE) for node in kept],
-        "nodes": [number_of_label[nodes[node].label] for node in kept],
-        "parts": [_own(nodes, part, kept) for part in parts],
-        "views": views,
-    }
-    text = msgspec.json.encode(shown).decode()
-    for character, escaped in _SCRIPT_END.items():
-        text = text.replace(character, escaped)
-    return Markup(text)
-
-
-def _kept(nodes: Sequence[Node], parts: Iterable[Part], most: int) -> dict[int, int]:
-    """The nodes that are drawn, with their new numbers; a caller is before what it calls, and has as many samples."""
-    totals = [NO_SAMPLES] * len(nodes)
-    for part in parts:
-        for node, tally in part.own.items():
-            totals[node] += tally
-    for number in range(len(totals) - 1, -1, -1):
-        if nodes[number].parent != NO_NODE:
-            totals[nodes[number].parent] += totals[number]
-    enough = (node for node, tally in enumerate(totals) if tally.samples >= MIN_FUNCTION_SAMPLES)
-    chosen = sorted(sorted(enough, key=lambda node: (-totals[node].ms, node))[:most])
-    return {node: number for number, node in enumerate(chosen)}
-
-
-def _own(nodes: Sequence[Node], part: Part, kept: Mapping[int, int]) -> list[list[Any]]:
-    """The nodes in which samples of a part end, with their counts and times; a caller stands for what is left out."""
-    own = defaultdict[int, Tally](Tally)
-    for end, tally in part.own.items():
-        node = end
-        while node != NO_NODE and node not in kept:
-            node = nodes[node].parent
-        if node != NO_NODE:
-            own[kept[node]] += tally
-    return [[*own], [tally.samples for tally in own.values()], [round(tally.ms) for tally in own.values()]]
-
-
-def _label(label: Label) -> list[Any]:
-    """The kind of a function, its name, its file, its line, and whether it is the user's."""
-    names = [line(label.function, MAX_NAME), line(label.file, MAX_NAME)]
-    return [KINDS.index(label.kind), *names, label.line, int(label.is_own)]

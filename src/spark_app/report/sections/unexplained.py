@@ -177,7 +177,7 @@ def _task_ms(stage: StageAttempt) -> float:
 
 def _claimed_ms(scope: Scope, stages: Sequence[StageAttempt], findings: Sequence[Finding]) -> float:
     """What findings about the program or its data claim of some stages, or of the queries that these belong to."""
-    keys = {(stage.info.id, stage.info.attempt) for stage in stages}
+    keys = {StageKey(stage.info.id, stage.info.attempt) for stage in stages}
     queries = {query.id for stage in stages if (query := scope.app.query_of(scope.app.job_of(stage)))}
     claims = (
         finding.cost_ms or 0.0

@@ -1,4 +1,5 @@
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -155,3 +156,13 @@ def test_a_file_that_cannot_be_written_exits_with_2(capsys: pytest.CaptureFixtur
     assert run(["lineage", LOG, "--to", "s3://bucket/lineage"]) == 2
     assert "--to s3://bucket/lineage: lineage is written to a file" in capsys.readouterr().err
     assert run(["lineage", "nothing"]) == 3
+
+
+def test_a_missing_extra_is_an_error_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line says what is missing and what to install."""
+    monkeypatch.setitem(sys.modules, "openlineage", None)
+    assert run(["lineage"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "of which openlineage is not installed here: install spark-app[lineage]" in line

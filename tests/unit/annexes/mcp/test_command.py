@@ -206,3 +206,13 @@ def test_the_tools_and_prompts_are_documented() -> None:
     section = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8").partition("## spark-app mcp\n")[2]
     items = [line for line in section.partition("\n## ")[0].splitlines() if line.startswith("- `")]
     assert {item.split("`")[1] for item in items} == TOOLS | PROMPTS
+
+
+def test_a_missing_extra_is_an_error_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line says what is missing and what to install."""
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    assert run(["mcp"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "of which mcp is not installed here: install spark-app[mcp]" in line

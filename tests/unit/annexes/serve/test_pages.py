@@ -16,7 +16,7 @@ from spark_app.errors import InputError
 from spark_app.eventlog.comparison import baselines, profiling
 from spark_app.eventlog.cost import HOUR_MS
 from spark_app.eventlog.reader import read
-from spark_app.report.served.server import Answer
+from spark_app.report.page_server import Answer
 from spark_app.settings import Prices, load_settings
 from tests.unit.eventlog import log
 from tests.unit.report import made

@@ -17,6 +17,7 @@ from spark_app.eventlog.diagnoses.judgement import (
 )
 from spark_app.eventlog.diagnoses.rule import rules
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.document import StageKey
 from spark_app.eventlog.findings import Finding, Place
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.parse.events import QueryProgress
@@ -34,6 +35,11 @@ RECORDED: Final = ("causes", "clusters", "diagnoses", "streaming")
 def application(ms: int) -> Application:
     """An application that takes so long."""
     return log.application([log.started(1000), log.ended(1000 + ms)])
+
+
+def place(stage: int, cost_ms: float, *, query: int | None = None) -> Place:
+    """Where a finding about a stage is."""
+    return Place(StageKey(stage, 0), query, None, cost_ms)
 
 
 def spill(stage: int, cost_ms: float | None, **fields: Any) -> Finding:
@@ -96,7 +102,7 @@ def test_places_of_one_cause_are_one_finding_with_the_sum_of_their_costs() -> No
     (finding,) = FindingGroups([spill(1, 2000), spill(2, 3000), spill(3, 1000)]).ranked(app, DEFAULTS)
     assert (finding.cost_ms, finding.cost_ratio, finding.stage) == (6000, 0.1, (2, 0))
     assert finding.text == "Stage 2: spilled; with 2 more places (stage 1, stage 3)"
-    assert finding.places == (Place((2, 0), None, 3000), Place((1, 0), None, 2000), Place((3, 0), None, 1000))
+    assert finding.places == (place(2, 3000), place(1, 2000), place(3, 1000))
     assert finding.numbers == {"disk_spilled_bytes": 21, "longest_task_ms": 9, "gc_ratio": 0.5, "places": 3}
     assert finding.cost == "about 6.0 s, 10 % of the application"
 
@@ -155,7 +161,7 @@ def test_a_cause_comes_before_what_it_explains() -> None:
 def test_a_finding_elsewhere_is_no_consequence() -> None:
     """Not in the query of the cache; of skew, not in its stage; or only in part."""
     skew = Finding("partition_skew", "warning", "Stage 2: skewed", "", cost_ms=100, stage=(2, 0), query=7)
-    places = (Place((2, 0), 7, 5000), Place((3, 0), 7, 4000))
+    places = (place(2, 5000, query=7), place(3, 4000, query=7))
     for cause, found in (
         (unused(), spill(1, 9000, query=8)),
         (skew, spill(1, 9000, query=7)),

@@ -12,11 +12,11 @@ from spark_app.report.results import build
 
 LOG: Final = Path(__file__).parents[3] / "eventlogs" / "streaming" / "growing_state-planted.zst"
 MAKERS: Final = (
-    "headline", "findings_of", "model", "connect", "streams", "timeline", "stages", "stack_samples",
+    "headline", "findings_of", "connect", "streams", "timeline", "stages",
     "queries", "executors", "memory", "quality", "columns", "configuration", "logs", "capacity", "replays",
 )  # fmt: skip
 """What makes the content of each section, as the page calls it."""
-NAMES: Final = {"findings_of": "findings", "stack_samples": "stacks"}
+NAMES: Final = {"findings_of": "findings"}
 WITHIN: Final = {"memory": "executors", "capacity": "executors", "headline": "timeline", "replays": "what-if"}
 """Other sections of the page that show it, too."""
 

@@ -2,7 +2,7 @@
 
 Everything that starts this PySpark then has them: `spark-submit`, notebooks, executors, the class-data archive. With
 the argument `s3` it installs those of `s3a://`, which the image has and other environments need not have. Each list has
-a jar of our own, which `scripts/build_jars.py` has compiled: a file system of local disks, and Delta's log store for S3.
+a jar of our own that `scripts/build_jars.py` has compiled: a file system of local disks, and Delta's log store for S3.
 """
 
 import hashlib

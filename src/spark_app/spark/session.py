@@ -250,7 +250,7 @@ def _turn_python_logs_to(log_file: Path) -> None:
 
 
 def _embedded(properties: Mapping[str, str], log_file: Path, collector: str) -> dict[str, str]:
-    """Properties of a JVM of our own: quiet, with its classes ready; alone, on the loopback and with our local files."""
+    """Properties of a JVM of our own: quiet, with its classes ready; if alone on the loopback, with our local files."""
     options = [
         LATE_OPTIMIZING,
         _chosen(collector, properties),

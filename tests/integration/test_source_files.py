@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pandas as pd
 import pytest
+from pyspark.sql import SparkSession
 
 from spark_app.annexes.lineage.runs import lineage_runs
 from spark_app.eventlog import reader
@@ -151,12 +152,10 @@ def spark_app(shop: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=shop, env=environment, capture_output=True, text=True, check=False)
 
 
-def published(shop: Path, day: datetime.date) -> set[tuple[Any, ...]]:
+def published(spark: SparkSession, shop: Path, day: datetime.date) -> set[tuple[Any, ...]]:
     """The sales of a day, as a reader finds them."""
-    done = spark_app(shop, "show", "sales", "--where", f"day = DATE '{day}'", "--json")
-    assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)["rows"]
-    return {(day, row["product"], Decimal(row["amount"]), row["pieces"]) for row in rows}
+    sales = spark.read.format("delta").load(str(shop / "data" / "warehouse" / "sales")).where(f"day = '{day}'")
+    return {tuple(row) for row in sales.select("day", "product", "amount", "pieces").collect()}
 
 
 def stale(shop: Path) -> list[tuple[str, str]]:
@@ -165,7 +164,7 @@ def stale(shop: Path) -> list[tuple[str, str]]:
     return [(each["table"], each["day"]) for each in found]
 
 
-def test_a_day_is_what_pandas_computes_of_its_files(shop: Path) -> None:
+def test_a_day_is_what_pandas_computes_of_its_files(shop: Path, spark: SparkSession) -> None:
     """Of three sources in three forms and formats; nothing is stale then, as a command without Spark sees it."""
     done = spark_app(shop, "etl", "--from", str(FIRST), "--to", str(SECOND), "--json")
     assert done.returncode == 0, done.stderr
@@ -174,7 +173,7 @@ def test_a_day_is_what_pandas_computes_of_its_files(shop: Path) -> None:
     assert runs["etl.orders", str(FIRST)] == {"read": 30, "published": 30, "quarantined": 0, "duplicates": 0}
     for day in (FIRST, SECOND):
         assert len(expected(day, rows_of(day))) == 2
-        assert published(shop, day) == expected(day, rows_of(day))
+        assert published(spark, shop, day) == expected(day, rows_of(day))
     assert stale(shop) == []
 
 
@@ -191,7 +190,7 @@ def test_lineage_names_the_folder_of_the_files(shop: Path) -> None:
     assert raw == {"orders": {"landing"}, "prices": {"prices"}, "stock": {"stock"}}
 
 
-def test_a_corrected_day_is_stale_and_published_again(shop: Path) -> None:
+def test_a_corrected_day_is_stale_and_published_again(shop: Path, spark: SparkSession) -> None:
     """That day alone, by one of its files."""
     corrected = rows_of(SECOND, more=5)
     part = shop / "raw" / "landing" / f"{SECOND:%Y/%m/%d}" / "part-2.csv.gz"
@@ -200,14 +199,14 @@ def test_a_corrected_day_is_stale_and_published_again(shop: Path) -> None:
     assert stale(shop) == [("bronze_orders", str(SECOND))]
     done = spark_app(shop, "etl", "--stale")
     assert done.returncode == 0, done.stderr
-    assert published(shop, SECOND) == expected(SECOND, corrected) != expected(SECOND, rows_of(SECOND))
-    assert published(shop, FIRST) == expected(FIRST, rows_of(FIRST))
+    assert published(spark, shop, SECOND) == expected(SECOND, corrected) != expected(SECOND, rows_of(SECOND))
+    assert published(spark, shop, FIRST) == expected(FIRST, rows_of(FIRST))
     assert stale(shop) == []
 
 
-def test_files_that_cannot_be_read_publish_nothing(shop: Path) -> None:
+def test_files_that_cannot_be_read_publish_nothing(shop: Path, spark: SparkSession) -> None:
     """One line names the file: an archive that ends in the middle, and a file of another format."""
-    before, landing = published(shop, SECOND), shop / "raw" / "landing" / f"{SECOND:%Y/%m/%d}"
+    before, landing = published(spark, shop, SECOND), shop / "raw" / "landing" / f"{SECOND:%Y/%m/%d}"
     part, content = landing / "part-1.csv.gz", (landing / "part-1.csv.gz").read_bytes()
     prices = shop / "raw" / "prices" / "north" / f"prices_{SECOND:%Y%m%d}.parquet"
     good = prices.read_bytes()
@@ -222,7 +221,7 @@ def test_files_that_cannot_be_read_publish_nothing(shop: Path) -> None:
         assert "Traceback" not in done.stderr
     part.write_bytes(content)
     prices.write_bytes(good)
-    assert published(shop, SECOND) == before
+    assert published(spark, shop, SECOND) == before
 
 
 def test_a_day_without_files_or_rows_is_one_line(shop: Path) -> None:

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from spark_app import Source, daily
 from spark_app.declarations.daily_pipeline import DailyPipeline
+from spark_app.declarations.declaration import Declared
 from spark_app.execution.application import Application, spark_identity
 from spark_app.execution.run import Job, run_days, run_stale
 from spark_app.settings import Raw, Settings, load_settings
@@ -104,7 +105,7 @@ def parts(bills: DataFrame, month: DataFrame) -> DataFrame:
     )
 
 
-PIPELINES: Final = {
+PIPELINES: Final[Mapping[str, Sequence[Declared]]] = {
     "etl.meters": [bronze_meters, meters],
     "etl.readings": [bronze_readings, usage, totals],
     "etl.bills": [bills, month],
@@ -121,12 +122,19 @@ def lenient(config: Any) -> Any:
 class Project:
     """A home of the project, with its raw files and its warehouse."""
 
-    def __init__(self, spark: SparkSession, home: Path, *, raw: Path | None = None) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        home: Path,
+        *,
+        raw: Path | None = None,
+        declared: Mapping[str, Sequence[Declared]] = PIPELINES,
+    ) -> None:
         """Runs nothing yet; `ran` gets the pipeline and the day of each run, and whether it succeeded."""
         self.spark, self.home, self.raw = spark, home, raw or home / "raw"
         update = {"home": home, "raw": Raw(path=str(self.raw), formats={})}
         self.settings: Settings = load_settings().model_copy(update=update)
-        pipelines = {name: DailyPipeline(name, declared) for name, declared in PIPELINES.items()}
+        pipelines = {name: DailyPipeline(name, of_pipeline) for name, of_pipeline in declared.items()}
         self.jobs = [Job(name, each, lenient(each.config)) for name, each in pipelines.items()]
         self.tables = [table for each in pipelines.values() for table in each.writes]
         self.ran = list[tuple[str, datetime.date, bool]]()

@@ -41,12 +41,15 @@ class Model:
     """What the pipelines read when a day of them ran last, and what they made of it.
 
     Attributes:
-        raw: The raw rows by source, day and file.
+        raw: By source, day and file: which delivery it was, since a new file is another one even if its rows are not,
+            and the rows.
         read: By the days that have run, what they read; an object that is like no other where a run was killed.
+        deliveries: How many files were delivered.
     """
 
-    raw: dict[tuple[str, Day], dict[str, list[dict[str, Any]]]] = field(default_factory=dict)
+    raw: dict[tuple[str, Day], dict[str, tuple[int, list[dict[str, Any]]]]] = field(default_factory=dict)
     read: dict[Run, object] = field(default_factory=dict)
+    deliveries: int = 0
 
     def ran(self, run: Run, *, whole: bool) -> None:
         """Notes what a run read; of one that ended before its time, nothing is known."""
@@ -56,8 +59,10 @@ class Model:
         """What a run of a day would read now."""
         name, day = run
         if name in (METERS, READINGS):
-            rows = self.raw[name.removeprefix("etl."), day].values()
-            return sorted(repr(row) for of_file in rows for row in of_file), [row for each in rows for row in each]
+            files = self.raw[name.removeprefix("etl."), day]
+            return {file: number for file, (number, _) in files.items()}, [
+                row for _, rows in files.values() for row in rows
+            ]
         if name == BILLS:
             return self.usage(day), {meter: customer for meter, customer, *_ in self.true_on(day)}
         return self.bills(day), self.month(day)
@@ -132,7 +137,7 @@ class Model:
         return read if isinstance(read, tuple) else self.inputs((name, day)) if read else _NOTHING[name]
 
 
-_NOTHING: Final[Mapping[str, Any]] = {METERS: ([], []), READINGS: ([], []), BILLS: ({}, {}), PARTS: ({}, {})}
+_NOTHING: Final[Mapping[str, Any]] = {METERS: ({}, []), READINGS: ({}, []), BILLS: ({}, {}), PARTS: ({}, {})}
 
 
 def _summed(rows: Any) -> dict[str, Decimal]:
@@ -195,7 +200,8 @@ class History:
     def deliver(self, source: str, day: Day, file: str, rows: list[dict[str, Any]]) -> None:
         """Writes a raw file."""
         self.project.deliver(source, day, file, rows)
-        self.model.raw.setdefault((source, day), {})[file] = rows
+        self.model.deliveries += 1
+        self.model.raw.setdefault((source, day), {})[file] = self.model.deliveries, rows
 
     def withdraw(self, source: str, day: Day) -> None:
         """Deletes the second raw file of a day, if there is one."""

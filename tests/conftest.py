@@ -30,8 +30,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the option that finds tests which only pass after, or before, another module."""
+    """Adds the option that finds tests which only pass after, or before, another module, and those of histories."""
     parser.addoption("--module-order", type=int, metavar="SEED", help="run the test modules in a random order")
+    parser.addoption(
+        "--histories", type=int, default=20, metavar="NUMBER", help="random histories of days, 20 by default"
+    )
+    parser.addoption("--first-history", type=int, default=0, metavar="SEED", help="the seed of the first of them")
 
 
 WATCH: Final = pytest.StashKey[JvmWatch]()

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from spark_app import Source, daily
 from spark_app.declarations.daily_pipeline import DailyPipeline
+from spark_app.declarations.declaration import Declared
 from spark_app.execution.application import Application, spark_identity
 from spark_app.execution.run import Job, run_days, run_stale
 from spark_app.settings import Raw, Settings, load_settings
@@ -104,7 +105,7 @@ def parts(bills: DataFrame, month: DataFrame) -> DataFrame:
     )
 
 
-PIPELINES: Final = {
+PIPELINES: Final[Mapping[str, Sequence[Declared]]] = {
     "etl.meters": [bronze_meters, meters],
     "etl.readings": [bronze_readings, usage, totals],
     "etl.bills": [bills, month],
@@ -121,14 +122,22 @@ def lenient(config: Any) -> Any:
 class Project:
     """A home of the project, with its raw files and its warehouse."""
 
-    def __init__(self, spark: SparkSession, home: Path, *, raw: Path | None = None) -> None:
-        """Runs nothing yet."""
+    def __init__(
+        self,
+        spark: SparkSession,
+        home: Path,
+        *,
+        raw: Path | None = None,
+        declared: Mapping[str, Sequence[Declared]] = PIPELINES,
+    ) -> None:
+        """Runs nothing yet; `ran` gets the pipeline and the day of each run, and whether it succeeded."""
         self.spark, self.home, self.raw = spark, home, raw or home / "raw"
         update = {"home": home, "raw": Raw(path=str(self.raw), formats={})}
         self.settings: Settings = load_settings().model_copy(update=update)
-        pipelines = {name: DailyPipeline(name, declared) for name, declared in PIPELINES.items()}
+        pipelines = {name: DailyPipeline(name, of_pipeline) for name, of_pipeline in declared.items()}
         self.jobs = [Job(name, each, lenient(each.config)) for name, each in pipelines.items()]
         self.tables = [table for each in pipelines.values() for table in each.writes]
+        self.ran = list[tuple[str, datetime.date, bool]]()
 
     @contextmanager
     def application(self) -> Iterator[Application]:
@@ -136,9 +145,12 @@ class Project:
         warehouse = Warehouse(self.spark, self.settings.warehouse_path, self.tables)
         telemetry = setup.start(service_version="0", environment="test", application="tests")
         given = "tests", self.settings, self.spark, warehouse, telemetry, Silent(), self.home / "spark.jsonl"
+        application = Application(secrets.token_hex(6), *given, *spark_identity(self.spark))
         try:
-            yield Application(secrets.token_hex(6), *given, *spark_identity(self.spark))
+            yield application
         finally:
+            for each in application.results:
+                self.ran.append((each.pipeline, datetime.date.fromisoformat(each.slice), each.outcome == "succeeded"))
             telemetry.close()
 
     def deliver(self, source: str, day: datetime.date, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -146,6 +158,10 @@ class Project:
         folder = self.raw / source / f"date={day}"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.json").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+    def withdraw(self, source: str, day: datetime.date, name: str) -> None:
+        """Deletes a raw file, if it is there."""
+        (self.raw / source / f"date={day}" / f"{name}.json").unlink(missing_ok=True)
 
     def run(self, days: Sequence[datetime.date], *names: str) -> None:
         """Runs pipelines, or all, for days."""
@@ -185,7 +201,7 @@ def changes(random: random.Random, day: datetime.date, days: Sequence[datetime.d
             "meter_id": f"m{random.randrange(4)}",
             "customer": f"c{random.randrange(3)}",
             "since": str(day if random.random() < 0.7 else random.choice(days)),
-            "changed_at": f"{day}T09:00:00Z",
+            "changed_at": f"{day}T10:00:{number:02}Z",
         }
-        for _ in range(random.randrange(3))
+        for number in range(random.randrange(4))
     ]

@@ -2,40 +2,21 @@
 
 import datetime
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_app.warehouse.periods import Periods
-from tests.integration.any_order import FIRST, TABLES, Project, changes, readings
+from tests.integration.any_order import FIRST, Project, readings
+from tests.integration.histories import History, Model
 
 DAYS = [FIRST + datetime.timedelta(days=number) for number in range(3)]
-ONE, TWO, THREE = DAYS
-
-
-class Killed(BaseException):
-    """Ends a run as a signal does: nothing catches it."""
-
-
-@contextmanager
-def killed_at(number: int) -> Iterator[None]:
-    """Ends the run at the time when it would note what it has written for the so manieth time."""
-    put, left = Periods.put, [number]
-
-    def dying(self: Periods, *arguments: Any) -> None:
-        left[0] -= 1
-        if left[0] == 0:
-            raise Killed
-        put(self, *arguments)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Periods, "put", dying)
-        with pytest.raises(Killed):
-            yield
+ONE, TWO, _ = DAYS
+EVENTS = 5
+"""How much happens in a history."""
 
 
 @pytest.fixture
@@ -54,32 +35,24 @@ def meter(number: int, customer: str, *, since: datetime.date, day: datetime.dat
     return {"meter_id": f"m{number}", "customer": customer, "since": str(since), "changed_at": f"{day}T09:00:00Z"}
 
 
-def built_once(project: Project, days: list[datetime.date]) -> dict[str, list[tuple[Any, ...]]]:
-    """The tables as a new home makes them of the same raw files, day after day."""
-    fresh = Project(project.spark, project.home.parent / "fresh", raw=project.raw)
-    fresh.run(days)
-    fresh.run_stale()
-    return fresh.content()
-
-
-def test_days_in_any_order_again_and_killed_are_as_built_once(project: Project) -> None:
+def test_days_in_any_order_again_and_killed_are_as_built_once(spark: SparkSession, tmp_path: Path) -> None:
     """States that add count no day twice; a correction that reaches back is followed by all that was made of it."""
-    project.run([TWO])
-    project.run([ONE])
-    assert project.run_stale() > 0  # the history has other rows of the second day now
-    once = project.content()
-    project.run([ONE], "etl.readings")  # again, as it was
-    assert project.content() == once
+    history, chosen = History(Project(spark, tmp_path / "project"), Model()), random.Random(1)
+    for day in (ONE, TWO):
+        history.deliver("readings", day, "a", readings(chosen, day, file="a"))
+        history.deliver("meters", day, "a", [])
+    history.deliver("meters", ONE, "a", [meter(number, f"c{number % 3}", since=ONE, day=ONE) for number in range(4)])
+    history.run([TWO])
+    history.run([ONE])
+    assert history.run_stale() == ([("etl.bills", TWO), ("etl.parts", TWO)],) * 2  # whose meters are known now
+    history.run([ONE], "etl.readings")  # again, as it was
+    assert history.wrong() == set()
 
-    project.deliver("readings", ONE, "a", readings(random.Random(7), ONE, file="a"))  # corrected
-    project.deliver("meters", TWO, "late", [meter(0, "c9", since=ONE, day=TWO)])  # reaches back
-    with killed_at(8):
-        project.run([ONE])
-    assert project.run_stale() > 0
-    assert project.run_stale() == 0
-    content = project.content()
-    assert "c9" in {row[1] for row in content["bills"] if row[0] == ONE} | {row[0] for row in content["month"]}
-    assert content == built_once(project, [ONE, TWO])
+    history.deliver("readings", ONE, "a", readings(chosen, ONE, file="a"))  # corrected
+    history.deliver("meters", TWO, "late", [meter(0, "c9", since=ONE, day=TWO)])  # reaches back
+    history.killed(ONE, 8)
+    history.ends()
+    assert "c9" in history.model.month(TWO)
 
 
 def test_a_state_whose_old_versions_were_vacuumed_is_computed_from_its_first_day(project: Project) -> None:
@@ -95,36 +68,48 @@ def test_a_state_whose_old_versions_were_vacuumed_is_computed_from_its_first_day
     assert project.content()["totals"] == once
 
 
+@pytest.fixture(scope="module")
+def begun(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[tuple[datetime.date, ...]], History]:
+    """A project whose days ran in an order, which is made once."""
+    return cache(lambda order: History.begun(spark, tmp_path_factory.mktemp("begun") / "project", order))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """As many histories as are asked for."""
+    if "seed" in metafunc.fixturenames:
+        first, number = (metafunc.config.getoption(name) for name in ("--first-history", "--histories"))
+        metafunc.parametrize("seed", range(first, first + number))
+
+
 @pytest.mark.before_release
 @pytest.mark.parametrize("number", range(2, 20))
-def test_a_run_that_is_killed_is_found_and_made_good(project: Project, number: int) -> None:
+def test_a_run_that_is_killed_is_found_and_made_good(
+    begun: Callable[[tuple[datetime.date, ...]], History], tmp_path: Path, number: int
+) -> None:
     """Between a commit and the note of it, or while later days are computed again."""
-    project.run(DAYS)
-    project.deliver("readings", TWO, "b", readings(random.Random(3), TWO, file="b"))
-    with killed_at(number):
-        project.run([TWO])
-    assert project.run_stale() > 0
-    assert project.content() == built_once(project, DAYS)
+    history = begun(tuple(DAYS)).copied(tmp_path / "project")
+    history.deliver("readings", TWO, "b", readings(random.Random(3), TWO, file="b"))
+    history.killed(TWO, number)
+    history.ends()
 
 
 @pytest.mark.before_release
-@pytest.mark.parametrize("seed", range(20))
-def test_random_histories_are_as_built_once(project: Project, seed: int) -> None:
-    """Random days come late, corrected, again and out of order, and some runs are killed."""
+def test_random_histories_are_as_built_once(
+    begun: Callable[[tuple[datetime.date, ...]], History], tmp_path: Path, seed: int
+) -> None:
+    """Random days come late, corrected, withdrawn, again and out of order, and some runs are killed.
+
+    A model in plain Python says what the tables have to hold. Each tenth history is compared with a fresh build, too.
+    """
     chosen = random.Random(seed)
-    project.run(chosen.sample(DAYS, len(DAYS)))
-    for _ in range(4):
-        day, what = chosen.choice(DAYS), chosen.choice(["late", "corrected", "meters", "again", "killed"])
-        if what in ("late", "corrected"):
-            name = "b" if what == "late" else "a"
-            project.deliver("readings", day, name, readings(chosen, day, file=name))
-        if what == "meters":
-            project.deliver("meters", day, "b", changes(chosen, day, DAYS))
-        if what == "killed":
-            with killed_at(chosen.randrange(2, 8)):
-                project.run([day])
-        elif chosen.random() < 0.6:
-            project.run([day])
-    project.run_stale()
-    content, expected = project.content(), built_once(project, DAYS)
-    assert {name for name in TABLES if content[name] != expected[name]} == set()
+    history = begun(tuple(chosen.sample(DAYS, len(DAYS)))).copied(tmp_path / "project")
+    for _ in range(EVENTS):
+        history.happens(chosen, DAYS)
+    history.ends()
+    if seed % 10 == 0:
+        fresh = Project(history.project.spark, tmp_path / "fresh", raw=history.project.raw)
+        fresh.run(DAYS)
+        fresh.run_stale()
+        assert history.project.content() == fresh.content(), history.log

@@ -1,5 +1,6 @@
 """`spark-app check`: the mistakes of a project that need no data to be seen."""
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final
 
 from spark_app import formatting
@@ -16,21 +17,21 @@ HEADERS: Final = ("module", "what it is", "what it makes", "of what")
 def check(*, json: options.Json = False, config: options.Config = None) -> None:
     """Look for mistakes in a project before it runs: calls each of its functions with frames without rows."""
     # Spark is imported only now, so that --help and usage errors answer at once.
+    from spark_app.execution import checked
     from spark_app.settings import load_settings
     from spark_app.spark import embedded
 
     settings = load_settings(config)
-    with embedded.starting(settings) as jvm:
+    known = checked.without_mistakes(settings)
+    with nullcontext() if known else embedded.starting(settings) as jvm:
         from spark_app.commands.terminal import Terminal
-        from spark_app.execution.checks import of_project
-        from spark_app.execution.pipelines import PACKAGES
-        from spark_app.execution.run import load_jobs
+        from spark_app.execution import checks
 
         terminal = Terminal()
-        loaded = {job.name: job.pipeline for package in PACKAGES for job in load_jobs(settings, package)}
+        loaded = checks.load(settings)
         with terminal:
-            terminal.wait("starting Spark")
-            found = of_project(settings, loaded, listener=terminal, jvm=jvm)
+            terminal.wait("calling functions without rows")
+            found = checks.of_project(settings, loaded, known, listener=terminal, jvm=jvm)
     answer(found, terminal, is_json=json)
 
 

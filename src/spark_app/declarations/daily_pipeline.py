@@ -143,7 +143,7 @@ class DailyPipeline(Pipeline):
         made_of = {f"{RAW}{source.name}": _raw_content(context, spec)}
         made_of |= context.reads_of(declared.reads, context.date)
         typed = _read(context, spec, source)
-        with failing_rows.named(_of_source(context, spec, declared, source, typed)):
+        with failing_rows.named(partial(_of_source, context, spec, declared, source, typed)):
             rows = _bronze(context, spec, declared, source, typed)
             commit = context.replace_partition(rows, spec.table, reads=made_of, is_judged=False)
         with context.step(f"audit {spec.table}", kind="transform"):
@@ -177,7 +177,7 @@ class DailyPipeline(Pipeline):
         column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
         counted = [audited[name].audit.latest for name in declared.reads if name in audited and declared.key]
         is_last = declared is self._declared[-1]
-        with failing_rows.named(_of_tables(context, declared, inputs, audited)):
+        with failing_rows.named(partial(_of_tables, context, declared, inputs, audited)):
             _check(context, config, declared, rows)
             commit = context.replace_partition(
                 rows,
@@ -231,11 +231,14 @@ def _merged(
 ) -> Commit:
     """Merges what the function returns into the state, which must have each row of its source then."""
 
-    def changes(day: datetime.date, old: DataFrame) -> DataFrame:
-        inputs = {
+    def inputs_of(day: datetime.date, old: DataFrame) -> dict[str, DataFrame]:
+        return {
             name: old if name == declared.name else _rows(context, name, audited, commits, day)
             for name in declared.parameters
         }
+
+    def changes(day: datetime.date, old: DataFrame) -> DataFrame:
+        inputs = inputs_of(day, old)
         rows = _returned(declared, list(inputs.values()))
         origins = column_lineage.of_tables(context, inputs)
         column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
@@ -253,7 +256,11 @@ def _merged(
                 context.report_rows(published=published)
                 context.confirm(declared.name, commit, count=of_source.audit.latest, published=published)
 
-    return state.apply(context, kept, changes, partial(context.reads_of, declared.reads), confirm)
+    def failing() -> Computation:
+        return _of_tables(context, declared, inputs_of(context.date, context.table(declared.name)), audited)
+
+    with failing_rows.named(failing):
+        return state.apply(context, kept, changes, partial(context.reads_of, declared.reads), confirm)
 
 
 def _measure(context: DailyContext, declared: Declared, commit: Commit) -> None:
@@ -327,7 +334,7 @@ def _of_tables(
     context: DailyContext, declared: Declared, inputs: Mapping[str, DataFrame], audited: Mapping[str, _Audited]
 ) -> Computation:
     """What is computed of the rows of tables: a row of the first of them may fail."""
-    first, *others = declared.reads
+    first = declared.reads[0]
     table = context.warehouse.tables[first]
     key = audited[first].key if first in audited else table.key
     day = f" --date {context.date}" if table.day else ""
@@ -337,7 +344,7 @@ def _of_tables(
         inputs[first],
         first,
         key,
-        lambda rows: _returned(declared, [rows, *(inputs[name] for name in others)]),
+        lambda rows: _returned(declared, [{**inputs, first: rows}[name] for name in declared.parameters]),
         lambda condition: f'spark-app show {first}{day} --where "{condition}"',
     )
 

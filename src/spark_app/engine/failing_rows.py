@@ -59,8 +59,11 @@ class Computation:
 
 
 @contextmanager
-def named(computation: Computation) -> Iterator[None]:
+def named(computation: Callable[[], Computation]) -> Iterator[None]:
     """Names the row that an exception is about, and the line; what is about no row is raised as it is.
+
+    Args:
+        computation: Tells what failed; it is asked for only where something has.
 
     Raises:
         SparkAppError: A row makes the function fail.
@@ -70,7 +73,7 @@ def named(computation: Computation) -> Iterator[None]:
     except (PySparkException, Py4JJavaError) as error:
         if isinstance(error, AnalysisException) or not OF_ROWS.search(f"{type(error).__name__} {message_of(error)}"):
             raise
-        raise SparkAppError(_explained(error, computation)) from error
+        raise SparkAppError(_explained(error, computation())) from error
 
 
 def _explained(error: Exception, of: Computation) -> str:

@@ -9,7 +9,7 @@ replaced, in one commit. So a state that adds counts no day twice, and what a da
 import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Self
 
 from msgspec.structs import replace
@@ -88,8 +88,8 @@ def as_of(context: DailyContext, state: State, day: datetime.date) -> DataFrame:
 
 
 def _is_kept(context: DailyContext, state: State, version: int) -> bool:
-    """Whether all files of a version are there: a vacuum deletes those that no newer version has."""
-    if version == NOTHING:
+    """Whether all files of a version are there: a vacuum deletes those that the newest version does not have."""
+    if version in (NOTHING, delta_log.last_version(context.spark, context.warehouse.path(state.name))):
         return True
     try:
         files = {*context.table(state.name, version=version).inputFiles()}
@@ -190,6 +190,7 @@ class _Rewind:
         self._later = [each for each in days if each > self._day]
         self._is_deferred = any(each in context.upcoming for each in self._later)
         self._was_open = any(not period.is_done for period in days.values())
+        self._is_kept = cache(partial(_is_kept, context, state))
 
     def run(self) -> Commit:
         """Applies the day and those that need it again, and replaces the table, unless a day that follows does that."""
@@ -226,7 +227,7 @@ class _Rewind:
         if before is None:
             return NOTHING, str(again[0]), again
         period = self._days[before]
-        if _is_kept(self._context, self._state, period.base):
+        if self._is_kept(period.base):
             return period.base, period.first or str(again[0]), again
         self._context.note(
             f"{self._state.name} as of {before} was vacuumed: it is computed again from its first day on"
@@ -251,7 +252,7 @@ class _Rewind:
 
     def _digest(self, period: Period) -> tuple[object, ...] | None:
         """What the state as of the day has in common only with the same rows; None if it was vacuumed."""
-        if not _is_kept(self._context, self._state, period.base):
+        if not self._is_kept(period.base):
             return None
         with self._context.step(f"compare {self._state.name}", kind="transform"):
             hashed = F.xxhash64(*self._state.columns).cast("decimal(38, 0)")

@@ -5,18 +5,14 @@ or written. A function may act on its rows (`collect`, `count`, `pivot`); what i
 what it makes of some, so that its failure is a remark, and no mistake.
 """
 
-import hashlib
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-import pyspark
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -25,16 +21,17 @@ from spark_app.declarations.pipeline import Pipeline
 from spark_app.declarations.trials import EmptyInputs, Trial
 from spark_app.engine.code_location import CodeLocation, DeclarationError, nearest, nearest_attribute
 from spark_app.engine.progress import ProgressListener
-from spark_app.execution import pipelines
-from spark_app.execution.application import Application
-from spark_app.local_files import write_atomic
-from spark_app.project import Project
-from spark_app.settings import Settings, located, read_yaml
+from spark_app.execution import checked, pipelines
+from spark_app.execution.checked import Notes
+from spark_app.settings import Settings, load_pipeline_config, located, read_yaml
 from spark_app.spark import embedded, jars
 from spark_app.spark.asked_rows import asked_rows
 from spark_app.spark.session import StartingJvm
 from spark_app.telemetry.exceptions import message_of, summary_of
 from spark_app.warehouse.tables import Table
+
+if TYPE_CHECKING:  # it stands on the observer, which `spark-app check` does not need
+    from spark_app.execution.application import Application
 
 ELSEWHERE: Final = (
     "DATA_SOURCE_NOT_FOUND",
@@ -54,8 +51,6 @@ WRONG_CALL: Final = re.compile(r"\(\) (?:missing|takes|got an unexpected|got mul
 """What Python says where a function is called otherwise than it is declared."""
 PLAN: Final = re.compile(r";(?: line \d+ pos \d+;)?\s*\n|\s*SQLSTATE: \w+|\n\nJVM stacktrace")
 """Where the message of an exception of Spark ends, and a plan or a stack begins."""
-RECORD: Final = "checked.json"
-"""The file beside Spark's logs that says which pipelines had no mistake, in a project of which fingerprint."""
 MAX_CHARACTERS: Final = 400
 
 
@@ -116,23 +111,64 @@ class Checked:
         return [each for each in self.findings if each.kind == "note"]
 
 
+def load(settings: Settings) -> dict[str, Pipeline]:
+    """The pipelines of the project by name, whose configuration can be read, too.
+
+    Raises:
+        ConfigError: A module cannot be imported, a declaration is wrong, or a key of a configuration is.
+        UsageError: Pipelines read from each other in a circle, or two write the same table.
+    """
+    loaded = {name: each for package in pipelines.PACKAGES for name, each in pipelines.load(package).items()}
+    for name, each in loaded.items():
+        load_pipeline_config(name, each.config, settings.config)
+    return loaded
+
+
 def of_project(
-    settings: Settings, loaded: Mapping[str, Pipeline], *, listener: ProgressListener, jvm: StartingJvm
+    settings: Settings,
+    loaded: Mapping[str, Pipeline],
+    known: Mapping[str, Notes],
+    *,
+    listener: ProgressListener,
+    jvm: StartingJvm | None,
 ) -> Checked:
-    """The current project, in a Spark of one core that is embedded in this process.
+    """The current project, in a Spark of one core that is embedded in this process, if it is not known already.
 
     Args:
         settings: The configuration.
         loaded: The pipelines by name.
+        known: Those without a mistake in the project as it is, with their notes.
         listener: Hears notes.
-        jvm: The JVM that was started for it.
+        jvm: The JVM that was started for it, if one was.
     """
-    tables = {table.name: table for table in pipelines.declared_tables()}
-    jars.ensure_jars(note=listener.note)
-    with embedded.started(settings, "spark-app check", jvm) as spark:
-        found = [*unused(settings, loaded), *findings(spark, loaded, tables, settings)]
+    found = unused(settings, loaded)
+    if known.keys() >= loaded.keys():
+        found += [Finding(name, function, "note", said) for name in loaded for function, said in known[name]]
+    else:
+        found += _searched(settings, loaded, listener, jvm)
     helping = [Module(name, "helper", "", "") for name in sorted(pipelines.helpers())]
     return Checked([*[_module(*each) for each in loaded.items()], *helping], found)
+
+
+def _searched(
+    settings: Settings, loaded: Mapping[str, Pipeline], listener: ProgressListener, jvm: StartingJvm | None
+) -> list[Finding]:
+    tables = {table.name: table for table in pipelines.declared_tables()}
+    jars.ensure_jars(note=listener.note)
+    with (
+        nullcontext(jvm) if jvm else embedded.starting(settings) as own,
+        embedded.started(settings, "spark-app check", own) as spark,
+    ):
+        found = findings(spark, loaded, tables, settings)
+    keep(settings, loaded, found)
+    return found
+
+
+def keep(settings: Settings, loaded: Mapping[str, Pipeline], found: Sequence[Finding]) -> None:
+    """Notes that pipelines have no mistake, unless one has."""
+    if not any(each.kind == "mistake" for each in found):
+        said = {name: [(each.function, each.message) for each in found if each.pipeline == name] for name in loaded}
+        checked.keep(settings, said)
 
 
 def unused(settings: Settings, loaded: Mapping[str, Pipeline]) -> list[Finding]:
@@ -169,7 +205,7 @@ def _of_file(message: str) -> Finding:
     return Finding("", "", "mistake", message)
 
 
-def require_no_mistake(application: Application, loaded: Mapping[str, Pipeline]) -> None:
+def require_no_mistake(application: "Application", loaded: Mapping[str, Pipeline]) -> None:
     """Looks for mistakes before a run, where the project has changed since it was last without any.
 
     What hinders the search is no failure of the run: it costs a remark.
@@ -182,48 +218,17 @@ def require_no_mistake(application: Application, loaded: Mapping[str, Pipeline])
         DeclarationError: A function fails whatever the data.
     """
     try:
-        record, now = application.settings.logs_path / RECORD, fingerprint(project.required(), application.settings)
-        known = _known(record, now)
-        if known.issuperset(loaded):
+        settings = application.settings
+        if checked.without_mistakes(settings).keys() >= loaded.keys():
             return
-        found = findings(application.spark, loaded, application.warehouse.tables, application.settings)
-        mistakes = [each.message for each in found if each.kind == "mistake"]
-        if not mistakes:
-            _keep(record, now, known.union(loaded))
+        found = findings(application.spark, loaded, application.warehouse.tables, settings)
+        keep(settings, loaded, found)
     except Exception as error:  # noqa: BLE001 - the run may be right
         application.listener.note(f"functions were not checked before the run: {summary_of(error)}")
         return
-    if mistakes:
+    if mistakes := [each.message for each in found if each.kind == "mistake"]:
         others = f"; {len(mistakes) - 1} more: spark-app check" if len(mistakes) > 1 else ""
         raise DeclarationError(f"{mistakes[0]}{others}")
-
-
-def fingerprint(of: Project, settings: Settings) -> str:
-    """Names what a project says, and what reads it: it is another one if a mistake may have come or gone."""
-    found = hashlib.sha256(f"{version('spark-app')} {pyspark.__version__}".encode())
-    folders = {of.source_folder: ("*.py",), settings.config: ("*.yml", "*.conf")}
-    for folder, patterns in folders.items():
-        for file in sorted(file for pattern in patterns for file in folder.rglob(pattern)):
-            content = file.read_bytes()
-            found.update(f"{file.relative_to(folder)} {len(content)} ".encode())
-            found.update(content)
-    return found.hexdigest()
-
-
-def _known(record: Path, now: str) -> set[str]:
-    """The pipelines that had no mistake in a project as it is now."""
-    try:
-        content = json.loads(record.read_text(encoding="utf-8"))
-        return {*content["pipelines"]} if content["fingerprint"] == now else set()
-    except (OSError, ValueError, KeyError, TypeError):
-        return set()
-
-
-def _keep(record: Path, now: str, without_mistakes: Iterable[str]) -> None:
-    """Notes which pipelines have no mistake; a folder that cannot be written is no reason not to run."""
-    content = json.dumps({"fingerprint": now, "pipelines": sorted(without_mistakes)})
-    with suppress(OSError):
-        write_atomic(record, content.encode("utf-8"))
 
 
 def _module(name: str, pipeline: Pipeline) -> Module:

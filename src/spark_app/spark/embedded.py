@@ -15,6 +15,7 @@ PROPERTIES: Final = {
     "spark.ui.enabled": "false",
     "spark.eventLog.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 LIGHT: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Options of Java for a program of seconds: it compiles little, and collects garbage with one thread."""

@@ -63,6 +63,7 @@ STOP_SECONDS: Final = 10
 POLL_SECONDS: Final = 0.05
 PIPELINE_ROOMS: Final = ("declarations", "engine", "execution", "quality", "spark", "warehouse")
 """Rooms that call Spark for a pipeline: the call site of an action is the line of the pipeline."""
+FUNCTIONS: Final = "org.apache.spark.sql.functions"
 NO_PROPERTIES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -283,12 +284,25 @@ def _end_servers_sooner() -> None:
         server.serve_forever = often  # type: ignore[method-assign, assignment]
 
 
+def _keep_resolved(jvm: Any) -> None:
+    """Keeps the classes and methods of Java that PySpark looks up for each column of a plan, as if for the first time.
+
+    For a class without its package, such as `functions`, Java looks into all jars each time.
+    """
+    functions, utilities = getattr(jvm, FUNCTIONS), jvm.PythonUtils
+    for name, value in ((FUNCTIONS, functions), ("functions", functions), ("PythonUtils", utilities)):
+        setattr(jvm, name, value)
+    for owner, name in ((functions, "col"), (functions, "lit"), (utilities, "toSeq")):
+        setattr(owner, name, getattr(owner, name))
+
+
 def _session(gateway: JavaGateway, properties: Mapping[str, str], log_file: Path) -> SparkSession:
     conf = SparkConf(_jvm=gateway.jvm).setAll(list(properties.items()))
     _end_servers_sooner()
     try:
         context = SparkContext(conf=conf, gateway=gateway)
         context.pythonExec = sys.executable
+        _keep_resolved(gateway.jvm)
         return SparkSession(context)
     except BaseException as error:
         cause = str(error.java_exception.toString()).splitlines()[0] if isinstance(error, Py4JJavaError) else None

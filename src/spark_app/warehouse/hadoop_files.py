@@ -12,6 +12,8 @@ from spark_app.local_files import local_path
 
 _CHECKSUM: Final = ".crc"
 """What the hidden checksum files of Hadoop's local file system end with."""
+_RENAMING: Final = ("hdfs", "viewfs", "webhdfs", "file")
+"""The schemes of file systems that replace a file by a rename, and show one that is being written."""
 _HEADER_BYTES: Final = 64 * 1024
 
 
@@ -40,9 +42,22 @@ def write_once(spark: SparkSession, path: str, content: bytes) -> None:
 
 
 def write(spark: SparkSession, path: str, content: bytes) -> None:
-    """Replaces a small file; its folder is created."""
-    file = jvm(spark).org.apache.hadoop.fs.Path(path)
-    _fill(file.getFileSystem(hadoop(spark)), file, content)
+    """Replaces a small file, of which readers see the old content or the new one; its folder is created.
+
+    A file of an object store appears when it is closed. Elsewhere it is written beside, and renamed.
+    """
+    files = jvm(spark).org.apache.hadoop.fs
+    file = files.Path(path)
+    system = file.getFileSystem(hadoop(spark))
+    if system.getScheme() not in _RENAMING:
+        _fill(system, file, content)
+        return
+    part = files.Path(file.getParent(), f".{file.getName()}")
+    _fill(system, part, content)
+    gateway: Any = spark.sparkContext._gateway
+    options = gateway.new_array(files.Options.Rename, 1)
+    options[0] = files.Options.Rename.OVERWRITE
+    files.FileContext.getFileContext(file.toUri(), hadoop(spark)).rename(part, file, options)
 
 
 def _fill(system: Any, file: Any, content: bytes) -> None:

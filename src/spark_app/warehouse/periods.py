@@ -9,6 +9,7 @@ older version and in what each day since has changed, in the table `_changes/<st
 """
 
 import datetime
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -108,9 +109,12 @@ class Periods:
         self._storage.write(_name(table, day), msgspec.json.encode(period))
 
     def effects(self, table: str) -> list[Effect]:
-        """The changes of a history, the oldest first; none of another table."""
+        """The changes of a history, the oldest first. Of a file that cannot be read, one of all days."""
         text = self._storage.read(f"{PERIODS}/{table}/{EFFECTS}")
-        return msgspec.json.decode(text, type=list[Effect]) if text else []
+        try:
+            return [] if text is None else msgspec.json.decode(text, type=list[Effect])
+        except msgspec.DecodeError:  # whoever wrote it was killed: what it said may be about any day
+            return [Effect("", "", f"unknown since {hashlib.sha256(text or b'').hexdigest()[:12]}")]
 
     def add_effects(self, table: str, effects: Sequence[Effect]) -> None:
         """Adds changes of a history; older ones about the same days, or some of these, are forgotten."""

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from spark_app import testing
 from spark_app.errors import SparkAppError
-from spark_app.execution import checks, pipelines
+from spark_app.execution import checked, checks, pipelines
 from spark_app.execution.checks import Finding
 from spark_app.execution.run import load_jobs
 from spark_app.settings import load_settings
@@ -560,6 +560,36 @@ def test_a_run_with_a_mistake_ends_before_it_begins(spark: SparkSession, counted
     for _ in range(2):
         with pytest.raises(SparkAppError, match=r":48: daily_orders: there is no column amout: do you mean amount\?$"):
             require(spark)
+
+
+def answered() -> list[Finding]:
+    """What `spark-app check` finds in the project of the current folder, which it knows already."""
+    settings, listener = load_settings(), Watching()
+    known = checked.without_mistakes(settings)
+    assert known, "the project has changed"
+    return list(checks.of_project(settings, checks.load(settings), known, listener=listener, jvm=None).findings)
+
+
+def test_what_is_known_of_a_project_is_answered_without_spark(spark: SparkSession, counted: Path) -> None:
+    """With what could not be checked, until a module, the configuration or a package is another."""
+    edit(counted / DAYS, "return orders.groupBy", "[row] = orders.collect()\n    return orders.groupBy")
+    settings = load_settings()
+    checks.keep(settings, checks.load(settings), said(spark))
+    calls = Path("calls").read_text(encoding="utf-8")
+    [note] = answered()
+    assert note.kind == "note"
+    assert "daily_orders: not checked without data: ValueError" in note.message
+    assert Path("calls").read_text(encoding="utf-8") == calls
+    edit(counted / DAYS, "[row]", "[only]")
+    assert checked.without_mistakes(load_settings()) == {}
+
+
+def test_a_project_with_a_mistake_is_searched_each_time(spark: SparkSession, shop: Path) -> None:
+    """Nothing is kept of it."""
+    edit(shop / DAYS, 'F.sum("amount")', 'F.sum("amout")')
+    settings = load_settings()
+    checks.keep(settings, checks.load(settings), said(spark))
+    assert checked.without_mistakes(settings) == {}
 
 
 class Unreadable:

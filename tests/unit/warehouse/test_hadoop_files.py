@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from spark_app.warehouse import hadoop_files
@@ -29,3 +31,15 @@ def listed(spark: SparkSession, folder: Path) -> list[str]:
     """The names that Hadoop's own file system lists."""
     path = hadoop_files.jvm(spark).org.apache.hadoop.fs.Path(str(folder))
     return [status.getPath().getName() for status in path.getFileSystem(hadoop_files.hadoop(spark)).listStatus(path)]
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(spark: SparkSession, tmp_path: Path) -> None:
+    """A writer that ends in between leaves the old one, which readers see until then."""
+    path = f"{tmp_path.as_uri()}/_periods/meters/effects.json"
+    hadoop_files.write(spark, path, b"one")
+    hadoop_files.write(spark, path, b"two")
+    assert hadoop_files.read_text(spark, path) == "two"
+    assert hadoop_files.names_in(spark, path.rpartition("/")[0]) == ["effects.json"]
+    with pytest.raises(Py4JError):
+        hadoop_files.write(spark, path, ["no bytes"])  # type: ignore[arg-type] # it ends while it writes
+    assert hadoop_files.read_text(spark, path) == "two"

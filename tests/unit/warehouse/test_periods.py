@@ -65,3 +65,18 @@ def test_changes_that_a_newer_one_covers_are_forgotten(periods: Periods) -> None
     for number in range(20):
         periods.add_effects("meters", [Effect("2024-01-03", "", f"run {number}")])
     assert periods.effects("meters") == [Effect("2024-01-03", "", "run 19")]
+
+
+@pytest.mark.parametrize("text", ["", '[["2024-01-03","","ru'])
+def test_a_file_of_changes_that_was_cut_short_is_a_change_of_all_days(
+    periods: Periods, tmp_path: Path, text: str
+) -> None:
+    """What was made of the history is made again, once, and the next change is added to it."""
+    periods.add_effects("meters", [Effect("2024-01-03", "", "run 1")])
+    (tmp_path / "_periods" / "meters" / "effects.json").write_text(text, encoding="utf-8")
+    unknown = periods.content("meters", DAY, is_of_days=False)
+    assert unknown.startswith("unknown since ")
+    assert periods.content("meters", LATER, is_of_days=False) == unknown
+    periods.add_effects("meters", [Effect("2024-01-03", "", "run 2")])
+    assert periods.content("meters", DAY, is_of_days=False) == unknown
+    assert periods.content("meters", LATER, is_of_days=False) == "run 2"

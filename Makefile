@@ -1,6 +1,6 @@
 # Needs git, make, Python 3.11-3.13 and Java 17 or newer; every target sets up the rest by itself.
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev archive format lint type-check test test-faults test-streams test-compare test-readme test-recipes test-browser \
+.PHONY: help install install-dev archive format lint type-check test test-integration test-faults test-streams test-compare test-readme test-recipes test-browser \
         test-stack test-wheel wheel release e2e e2e-long e2e-ha e2e-s3 e2e-tls e2e-kubernetes check dev-check ci chaos record pictures bench bench-stack run-etl run-streaming run-ml requirements docker-up docker-full-up \
         docker-down docker-clean status logs clean
 
@@ -9,7 +9,7 @@ PYTHON := $(VENV)/python
 DASHBOARDS ?= ../shared/tools/dashboards
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: ## Set up the environment in .venv and the jars
 	@scripts/setup-dev.sh
@@ -32,8 +32,11 @@ lint: install ## Check the rules and format of ruff, and the layers of the impor
 type-check: install ## Check the types of the program and its tests with mypy, strict
 	$(VENV)/mypy
 
-test: archive ## Run all tests that need only Python and Java
+test: archive ## Run the unit and contract tests, or those of TESTS, two at a time
 	$(PYTHON) -m pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder $(TESTS)
+
+test-integration: archive ## Run pipelines, queries, trainings and observed programs on a real Spark, with Delta and Kafka
+	$(PYTHON) -m pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder tests/integration
 
 test-faults: archive ## Run the tests with full disks and similar faults; needs root, to mount small disks
 	$(PYTHON) -m pytest tests/faults

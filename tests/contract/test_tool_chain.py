@@ -14,7 +14,8 @@ import pytest
 ROOT: Final = Path(__file__).resolve().parents[2]
 TARGETS: Final = {
     "help", "install", "install-dev", "archive", "format", "lint", "type-check", "test", "test-browser", "test-compare",
-    "test-faults", "test-readme", "test-recipes", "test-stack", "test-streams", "test-wheel", "wheel", "release",
+    "test-faults", "test-integration", "test-readme", "test-recipes", "test-stack", "test-streams", "test-wheel",
+    "wheel", "release",
     "e2e", "e2e-long", "e2e-ha", "e2e-s3", "e2e-tls", "e2e-kubernetes", "check", "dev-check", "ci", "chaos", "record",
     "pictures",
     "bench", "bench-stack", "run-etl", "run-streaming", "run-ml",

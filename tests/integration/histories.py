@@ -228,11 +228,16 @@ class History:
         self.project.run_stale()
         return self.follow(), needed
 
-    def ends(self) -> None:
-        """Runs what is stale: all tables are as the model says then, and hardly more ran than had to."""
+    def ends(self, *, most: float = MOST) -> None:
+        """Runs what is stale: all tables are as the model says then, and hardly more ran than had to.
+
+        Args:
+            most: How many days of pipelines may run for each that has to.
+        """
         ran, needed = self.run_stale()
-        assert len(ran) <= MOST * len(needed), (self.log, ran, needed)
-        assert self.run_stale() == ([], []), self.log
+        assert len(ran) <= most * len(needed), (self.log, ran, needed)
+        ran, _ = self.run_stale()  # a run that ended before a kill needs no other, and the model does not know of it
+        assert ran == [], self.log
         assert self.wrong() == set(), self.log
 
     def wrong(self) -> set[str]:

@@ -1,5 +1,6 @@
 """Small files on any path that Spark can read, through Hadoop's own file systems; no Spark job."""
 
+import secrets
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -52,12 +53,15 @@ def write(spark: SparkSession, path: str, content: bytes) -> None:
     if system.getScheme() not in _RENAMING:
         _fill(system, file, content)
         return
-    part = files.Path(file.getParent(), f".{file.getName()}")
-    _fill(system, part, content)
+    part = files.Path(file.getParent(), f".{secrets.token_hex(8)}.part")  # of this writer: another may write, too
     gateway: Any = spark.sparkContext._gateway
     options = gateway.new_array(files.Options.Rename, 1)
     options[0] = files.Options.Rename.OVERWRITE
-    files.FileContext.getFileContext(file.toUri(), hadoop(spark)).rename(part, file, options)
+    try:
+        _fill(system, part, content)
+        files.FileContext.getFileContext(file.toUri(), hadoop(spark)).rename(part, file, options)
+    finally:
+        system.delete(part, False)
 
 
 def _fill(system: Any, file: Any, content: bytes) -> None:

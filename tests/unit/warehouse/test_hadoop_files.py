@@ -34,12 +34,12 @@ def listed(spark: SparkSession, folder: Path) -> list[str]:
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(spark: SparkSession, tmp_path: Path) -> None:
-    """A writer that ends in between leaves the old one, which readers see until then."""
+    """A writer that fails in between leaves the old one, which readers see until then, and nothing beside it."""
     path = f"{tmp_path.as_uri()}/_periods/meters/effects.json"
     hadoop_files.write(spark, path, b"one")
     hadoop_files.write(spark, path, b"two")
     assert hadoop_files.read_text(spark, path) == "two"
-    assert hadoop_files.names_in(spark, path.rpartition("/")[0]) == ["effects.json"]
     with pytest.raises(Py4JError):
         hadoop_files.write(spark, path, ["no bytes"])  # type: ignore[arg-type] # it ends while it writes
     assert hadoop_files.read_text(spark, path) == "two"
+    assert hadoop_files.names_in(spark, path.rpartition("/")[0]) == ["effects.json"]

@@ -24,9 +24,16 @@ Notes = Sequence[tuple[str, str]]
 
 def without_mistakes(settings: Settings) -> dict[str, Notes]:
     """The pipelines that had no mistake in the project as it is now, each with its notes; none where it has changed."""
+    with suppress(OSError):
+        return _known(settings, fingerprint(project.required(), settings))
+    return {}
+
+
+def _known(settings: Settings, now: str) -> dict[str, Notes]:
+    """The same of a project of this fingerprint."""
     try:
         content = json.loads(_record(settings).read_text(encoding="utf-8"))
-        if content["fingerprint"] != fingerprint(project.required(), settings):
+        if content["fingerprint"] != now:
             return {}
         return {str(name): [(function, said) for function, said in notes] for name, notes in content["notes"].items()}
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
@@ -35,8 +42,8 @@ def without_mistakes(settings: Settings) -> dict[str, Notes]:
 
 def keep(settings: Settings, notes: Mapping[str, Notes]) -> None:
     """Notes that pipelines have no mistake; a folder that cannot be written is no reason not to run."""
-    known = without_mistakes(settings) | dict(notes)
-    content = json.dumps({"fingerprint": fingerprint(project.required(), settings), "notes": known}, sort_keys=True)
+    now = fingerprint(project.required(), settings)
+    content = json.dumps({"fingerprint": now, "notes": _known(settings, now) | dict(notes)}, sort_keys=True)
     with suppress(OSError):
         write_atomic(_record(settings), content.encode("utf-8"))
 

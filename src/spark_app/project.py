@@ -10,6 +10,7 @@ import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -117,9 +118,16 @@ def required() -> Project:
     return found
 
 
+@cache
+def _content(file: Path, _modified: int, _size: int) -> Mapping[str, Any]:
+    """What a file of TOML has, read once: a command asks ten times for its project."""
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
 def _table(file: Path) -> Mapping[str, Any] | None:
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
+        stat = file.stat()
+        content = _content(file, stat.st_mtime_ns, stat.st_size)
     except (OSError, UnicodeDecodeError):  # nothing says that it is one of ours
         return None
     except tomllib.TOMLDecodeError as error:

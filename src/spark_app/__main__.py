@@ -27,6 +27,7 @@ from spark_app.commands.graph import graph
 from spark_app.commands.init import init
 from spark_app.commands.ml import ml
 from spark_app.commands.observe import observe
+from spark_app.commands.plan import plan
 from spark_app.commands.prune import prune
 from spark_app.commands.report import report
 from spark_app.commands.resend import resend
@@ -145,7 +146,7 @@ VERBS: Final[Mapping[str, Mapping[str, Callable[..., None]]]] = {
     "Pipelines and tables": {
         **_named(init, check, etl, streaming),
         **SUBCOMMANDS,
-        **_named(ml, graph, tables, show, stale),
+        **_named(ml, graph, plan, tables, show, stale),
     },
     "Any Spark application": {
         **_named(observe, report, compare, bridge, prune),

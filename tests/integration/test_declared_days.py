@@ -115,6 +115,23 @@ def test_a_day_is_audited_published_and_accounted_for(shop: Path) -> None:
     assert table.to_table(columns=["country", "orders", "total"]).num_rows == 1
 
 
+def test_what_runs_as_it_is_declared_is_unchanged_and_an_edit_is_not(shop: Path) -> None:
+    """The commits of a run say how its rows were made; a compaction, which says nothing, is looked past."""
+    assert spark_app(shop, "tables", "--optimize").returncode == 0
+    assert planned(shop) == {"bronze_orders": "unchanged", "orders": "unchanged", "daily_orders": "unchanged"}
+    file = shop / "shop" / "etl" / "daily_orders.py"
+    file.write_text(DAILY_ORDERS.replace('F.sum("amount")', 'F.max("amount")'), encoding="utf-8")
+    assert planned(shop) == {"bronze_orders": "unchanged", "orders": "unchanged", "daily_orders": "rows may differ"}
+    file.write_text(DAILY_ORDERS, encoding="utf-8")
+
+
+def planned(shop: Path) -> dict[str, str]:
+    """The states of the tables of the project."""
+    done = spark_app(shop, "plan", "--json")
+    assert done.returncode == 0, done.stderr
+    return {each["table"]: each["state"] for each in json.loads(done.stdout)["tables"]}
+
+
 def test_jobs_have_the_lines_of_the_functions_that_they_work_for(shop: Path) -> None:
     """Not those of the library, or of the command line."""
     (log,) = (shop / "spark-events").iterdir()

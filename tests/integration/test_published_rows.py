@@ -5,6 +5,7 @@ Files are lost while a run reads them, as on a bad disk whose errors Spark is to
 
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,10 @@ from pyspark.sql import SparkSession
 from app.schemas import CUSTOMER_THEN, RAW_TRANSACTIONS
 from spark_app.commands.errors import failure
 from spark_app.errors import ReconciliationError
-from spark_app.execution.run import load_jobs, run_days
+from spark_app.execution.run import load_jobs, run_days, with_fingerprints
 from spark_app.runs import column_lineage
 from spark_app.spark.job_properties import setting
+from spark_app.warehouse.fingerprint import Fingerprint, written
 from tests.integration.home import DAY, Home, customer, sale
 
 PUBLISHED = ("transactions", "daily_sales")
@@ -78,7 +80,7 @@ def test_a_run_leaves_of_which_columns_its_declared_tables_are_made(published: H
 def failing(home: Home, package: str = "etl", *chosen: str) -> str:
     """The message of a run that fails since rows do not reconcile."""
     with pytest.raises(ReconciliationError) as raised, home.application("spark-app") as application:
-        run_days(application, load_jobs(home.settings, package, chosen), [DAY])
+        run_days(application, with_fingerprints(home.settings, load_jobs(home.settings, package, chosen)), [DAY])
     assert failure(raised.value).exit_code == 1
     assert raised.value.results[-1].outcome == "failed"  # type: ignore[attr-defined]
     return str(raised.value)
@@ -93,6 +95,18 @@ def test_a_day_whose_commit_has_other_rows_than_were_counted_is_put_back(losing:
     assert " published 0; nothing after transactions was written: look for a lost file" in message
     assert losing.content(*PUBLISHED) == before
     assert any("transactions has the rows of before again" in note for note in losing.notes)
+
+
+def test_rows_that_are_put_back_are_said_to_be_made_as_they_were(losing: Losing) -> None:
+    """And not by the program whose rows were wrong."""
+    jobs = [replace(job, fingerprints={"transactions": '{"code":"old"}'}) for job in load_jobs(losing.settings, "etl")]
+    with losing.application("spark-app") as application:
+        run_days(application, jobs, [DAY])
+    losing.lost = ("write transactions", "data/warehouse/bronze/**/*.parquet")
+    failing(losing)
+    before = written(losing.tables / "transactions")
+    assert before is not None
+    assert before.fingerprint == Fingerprint(code="old")
 
 
 def test_customers_of_the_day_that_the_merge_did_not_publish_end_the_run(losing: Losing) -> None:

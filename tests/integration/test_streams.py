@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +33,7 @@ from spark_app.execution.supervisor import StopCondition
 from spark_app.runs import run_record, stream_status
 from spark_app.telemetry import setup
 from spark_app.telemetry.spark_names import MDC_STEP_TRACE_ID, MDC_TRACE_ID, STREAM_TRIGGER
+from spark_app.warehouse.fingerprint import Fingerprint, written
 from spark_app.warehouse.tables import Table, Warehouse
 from tests.declared import pipeline
 from tests.integration.home import Home
@@ -146,6 +148,22 @@ def test_a_query_goes_on_where_it_ended(streams: Streams) -> None:
     streams.deliver("user_events", "b", second, first)
     streams.run(events(streams.home))
     assert streams.home.rows("events", "event_id") == [("e-1",), ("e-2",)]
+
+
+@pytest.mark.parametrize("is_function", [True, False])
+def test_commits_of_a_query_say_how_its_rows_are_made(streams: Streams, *, is_function: bool) -> None:
+    """Whether Spark appends them, or a function that gets each micro-batch."""
+
+    def write(batch: BatchContext, rows: DataFrame) -> None:
+        batch.append(rows, "lines")
+
+    streams.deliver("words", "a", "one")
+    made = replace(job("copy", write if is_function else None), fingerprints={"lines": '{"code":"1"}'})
+    ((record,), _) = streams.run(made)
+    found = written(streams.home.tables / "lines")
+    assert record.counts["published"] == 1
+    assert found is not None
+    assert found.fingerprint == Fingerprint(code="1")
 
 
 def test_a_query_that_fails_leaves_the_others_running(streams: Streams) -> None:

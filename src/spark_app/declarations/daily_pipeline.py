@@ -86,12 +86,12 @@ class DailyPipeline(Pipeline):
             return own[found[0]].location.error(problem)
 
         names = ordered({each.name: each.reads for each in declared}, {name: name for name in own}, circle)
-        self._declared = [own[each] for each in names]
-        sources = [each for each in self._declared if each.source]
+        self.declared = [own[each] for each in names]
+        sources = [each for each in self.declared if each.source]
         if len(sources) > 1:
             raise sources[1].location.error(f"{name} has a source already, {sources[0].name}: one module declares one")
         config = create_model("Config", __base__=DailyConfig)
-        config.expectation_names = _names(self._declared)
+        config.expectation_names = _names(self.declared)
         super().__init__(
             name=name,
             location=declared[0].location,
@@ -99,20 +99,20 @@ class DailyPipeline(Pipeline):
             sources=tuple(each.source.name for each in sources if each.source),
             files={each.source.name: each.source.files for each in sources if each.source and each.source.files},
             reads=tuple(dict.fromkeys(read for each in declared for read in each.reads if read not in own)),
-            writes=tuple(each.table for each in self._declared),
-            functions=[(each.name, each.location, each.reads) for each in self._declared],
+            writes=tuple(each.table for each in self.declared),
+            functions=[(each.name, each.location, each.reads) for each in self.declared],
         )
 
     def trials(self, empty: EmptyInputs) -> Iterator[Trial]:
         """Its functions, to be called with frames without rows."""
-        for declared in self._declared:
+        for declared in self.declared:
             plan = _plan_source if declared.source else _plan_table
             yield Trial(declared.name, declared.location, partial(plan, declared, empty))
 
     def run(self, context: DailyContext, config: DailyConfig) -> None:
         """Writes the tables of the day, or raises and leaves what was published as it was."""
         audited, commits = dict[str, _Audited](), dict[str, Commit]()
-        for declared in self._declared:
+        for declared in self.declared:
             with call_sites.work_of(declared.name, declared.location.file, declared.location.line):
                 if declared.source:
                     audited[declared.name] = self._ingested(context, config, declared, declared.source)
@@ -176,7 +176,7 @@ class DailyPipeline(Pipeline):
         origins = column_lineage.of_tables(context, inputs)
         column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
         counted = [audited[name].audit.latest for name in declared.reads if name in audited and declared.key]
-        is_last = declared is self._declared[-1]
+        is_last = declared is self.declared[-1]
         with failing_rows.named(partial(_of_tables, context, declared, inputs, audited)):
             _check(context, config, declared, rows)
             commit = context.replace_partition(

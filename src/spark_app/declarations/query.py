@@ -162,15 +162,15 @@ class DeclaredStream(Pipeline):
             DeclarationError: It reads no topic; or a state reads several.
         """
         known = {topic.name: topic for topic in topics}
-        self._declared, self._is_recorded = declared, False
-        self._topics = {each: known[each] for each in declared.reads if each in known}
+        self.declared, self._is_recorded = declared, False
+        self.known_topics = {each: known[each] for each in declared.reads if each in known}
         reads = tuple(each for each in declared.reads if each not in known and each != declared.name)
         is_topic = declared.kind == "topic"
         super().__init__(
             name=name,
             location=declared.location,
             config=declared.config,
-            topics=tuple(self._topics),
+            topics=tuple(self.known_topics),
             reads=reads,
             functions=[(declared.name, declared.location, reads)],
             writes=() if is_topic else (Table(declared.name, declared.schema, declared.partitions),),
@@ -190,19 +190,19 @@ class DeclaredStream(Pipeline):
 
     def trials(self, empty: EmptyInputs) -> Iterator[Trial]:
         """Its function, to be called with frames without rows."""
-        yield Trial(self._declared.name, self.location, partial(self._plan, empty))
+        yield Trial(self.declared.name, self.location, partial(self._plan, empty))
 
     def _plan(self, empty: EmptyInputs) -> None:
         """Plans what becomes of no values of its topics, with the options that are configured."""
-        declared = self._declared
+        declared = self.declared
         config = load_pipeline_config(self.name, self.config, empty.settings.config)
         options = {name: getattr(config, name) for name in declared.options}
         if declared.kind == "state":
-            [topic] = self._topics.values()
+            [topic] = self.known_topics.values()
             inputs = {name: empty.table(name) for name in (declared.name, *self.reads)}
             rows = self._returned(inputs | {topic.name: empty.frame(topic.schema)}, options)
         else:
-            inputs = {name: self._no_values(empty, config, topic) for name, topic in self._topics.items()}
+            inputs = {name: self._no_values(empty, config, topic) for name, topic in self.known_topics.items()}
             rows = self._returned(inputs | {name: empty.table(name) for name in self.reads}, options)
         if declared.kind == "topic":
             messages(rows, declared)
@@ -211,35 +211,35 @@ class DeclaredStream(Pipeline):
         rows.agg(F.count(F.lit(1)), *[each.violations() for each in declared.expectations])
 
     def _no_values(self, empty: EmptyInputs, config: Any, topic: Topic) -> DataFrame:
-        declared = self._declared
+        declared = self.declared
         values = empty.stream(topic, *[KEPT[name] for name in self._kept(topic)])
         return values if declared.watermark is None else values.withWatermark(topic.event_time, config.watermark)
 
     def query(self, context: StreamContext, config: Any) -> DataStreamWriter:
         """The query, built and not started."""
-        streams = {name: self._stream(context, config, topic) for name, topic in self._topics.items()}
+        streams = {name: self._stream(context, config, topic) for name, topic in self.known_topics.items()}
         for name in self.reads:
             if context.table(name).isEmpty():
                 context.note(
                     f"{context.name}: the table {name} is empty, so that rows have nothing of it until `spark-app etl` "
                     "publishes some"
                 )
-        options = {name: getattr(config, name) for name in self._declared.options}
-        if self._declared.kind == "state":
+        options = {name: getattr(config, name) for name in self.declared.options}
+        if self.declared.kind == "state":
             [stream] = streams.values()
             return context.for_each_batch(stream, lambda batch, rows: self.update(batch, rows, options), config)
         tables = {name: context.table(name) for name in self.reads}
         rows = self._returned(streams | tables, options)
         self._record(context, rows, streams, tables)
-        if self._declared.kind == "topic":
-            return context.publish(messages(rows, self._declared), self._declared.name, config)
-        if self._declared.expectations:
-            rows = context.expect(rows, self._declared.name, self._declared.expectations, config)
-        return context.append(rows, self._declared.name, config)
+        if self.declared.kind == "topic":
+            return context.publish(messages(rows, self.declared), self.declared.name, config)
+        if self.declared.expectations:
+            rows = context.expect(rows, self.declared.name, self.declared.expectations, config)
+        return context.append(rows, self.declared.name, config)
 
     def _stream(self, context: StreamContext, config: Any, topic: Topic) -> DataFrame:
         """The values of a topic, well-formed, and each once if so declared."""
-        declared, is_first = self._declared, topic.name == self.topics[0]
+        declared, is_first = self.declared, topic.name == self.topics[0]
         counted_as = "rows" if is_first else f"rows of {topic.name}"
         keep = self._kept(topic)
         if declared.once:
@@ -250,7 +250,7 @@ class DeclaredStream(Pipeline):
 
     def _kept(self, topic: Topic) -> list[str]:
         """The columns of records that its function gets beside those of the values."""
-        declared = self._declared
+        declared = self.declared
         if topic.name != self.topics[0]:
             return []
         keep = [records.EXTRA] if records.EXTRA in declared.schema.names else []
@@ -261,13 +261,13 @@ class DeclaredStream(Pipeline):
     def update(self, batch: BatchContext, new: DataFrame, options: Mapping[str, Any]) -> None:
         """Merges what the values of a micro-batch change; they are kept: with their state they are computed once."""
         [topic] = self.topics
-        name = self._declared.name
+        name = self.declared.name
         tables = {each: batch.warehouse.table(each) for each in (name, *self.reads)}
         with call_sites.work_of(name, self.location.file, self.location.line), persisted(new) as kept:
             rows = self._returned(tables | {topic: kept}, options)
             if not self._is_recorded:  # the plan of each micro-batch is the same
                 self._record(batch.stream, rows, {topic: kept}, tables)
-            batch.merge(rows.select(*self._declared.schema.names), name, condition=same_key(self._declared.key))
+            batch.merge(rows.select(*self.declared.schema.names), name, condition=same_key(self.declared.key))
 
     def _record(
         self, context: StreamContext, rows: DataFrame, topics: Mapping[str, DataFrame], tables: Mapping[str, DataFrame]
@@ -285,7 +285,7 @@ class DeclaredStream(Pipeline):
         Raises:
             DeclarationError: It lacks a column.
         """
-        declared = self._declared
+        declared = self.declared
         returned = declared(**{name: inputs[name] for name in declared.reads}, **options)
         rows = self.location.require_frame(declared.name, returned)
         self.location.require_returned(declared.name, rows.columns, declared.schema.names, OF_SCHEMA)

@@ -47,6 +47,7 @@ class Context:
         nulls: Nulls per column among the rows that parse.
         facts: Further numbers for the run record.
         written: Paths of the tables that the run wrote, by name.
+        fingerprints: By table, the text that says in its commits how its rows are made (see `spark-app plan`).
     """
 
     spark: SparkSession
@@ -60,6 +61,7 @@ class Context:
     nulls: dict[str, int] = field(default_factory=dict)
     facts: dict[str, float] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def date(self) -> datetime.date:
@@ -239,13 +241,20 @@ class Context:
             return
         rows = self.table(table, version=max(commit.version - 1, 0)).where("true" if commit.version else "false")
         self.note(f"{table} has the rows of before again: its version {commit.version} is not complete")
-        self._write(table, partial(self.warehouse.replace_where, rows.where(where), table, where), kind="write")
+        write = partial(self.warehouse.replace_where, rows.where(where), table, where)
+        self._write(table, write, kind="write", made=self._made_before(table, commit))
 
-    def _write(self, table: str, write: Callable[[str], None], *, kind: StepKind) -> Commit:
+    def _made_before(self, table: str, commit: Commit) -> str:
+        """How the rows of before a commit were made; what says nothing, if nothing says it."""
+        older = delta_log.history(self.spark, self.warehouse.path(table))
+        return next((each.made for each in older if each.version < commit.version and each.made), "{}")
+
+    def _write(self, table: str, write: Callable[[str], None], *, kind: StepKind, made: str | None = None) -> Commit:
         path, author = self.warehouse.path(table), self.telemetry.identity.run_id
         with self.step(f"{kind} {table}", kind=kind, table=table) as step:
             with self.warehouse.creation_lock(table):
-                commit = delta_log.commit_with_retry(self.spark, path, write, author=author, note=self.note)
+                made = self.fingerprints.get(table, "") if made is None else made
+                commit = delta_log.commit_with_retry(self.spark, path, write, author=author, note=self.note, made=made)
             step.count(rows_written=commit.rows, bytes_written=commit.bytes, files=commit.files)
             if table in self.warehouse.tables:  # what a state has changed by day is kept beside it, and is no table
                 self.telemetry.record(rows_written={table: commit.rows}, bytes_written=commit.bytes)

@@ -144,7 +144,12 @@ class StreamContext(Context):
         partitions = self.warehouse.tables[table].partitions
         writer = self._writer(rows, config, "append").format("delta").option("path", self.warehouse.path(table))
         writer = writer.option("mergeSchema", "true")  # a column that a newer program declares
+        writer = writer.option("userMetadata", self.metadata(table, self.telemetry.identity.run_id))
         return writer.partitionBy(*partitions) if partitions else writer
+
+    def metadata(self, table: str, writer: str) -> str:
+        """The `userMetadata` of commits of a table."""
+        return delta_log.metadata_of(writer, self.fingerprints.get(table, ""))
 
     def require_table(self, table: str) -> None:
         """Checks that a table is there which the query has written before: it would go on without the rows it has read.
@@ -353,7 +358,7 @@ class BatchContext:
         with (
             job_properties.setting(self.spark, f"{TRANSACTION}.txnAppId", f"{self.query_id}/{table}"),
             job_properties.setting(self.spark, f"{TRANSACTION}.txnVersion", str(self.batch_id)),
-            job_properties.setting(self.spark, delta_log.TAG, tag),
+            job_properties.setting(self.spark, delta_log.TAG, self.stream.metadata(table, tag)),
         ):
             write()
         commits = [commit for commit in delta_log.history(self.spark, path, after=before) if commit.tag == tag]

@@ -85,6 +85,17 @@ def load(package: str) -> dict[str, Pipeline]:
     return _checked(_loaded(), package)
 
 
+def load_all() -> dict[str, Pipeline]:
+    """The pipelines of all packages by name.
+
+    Raises:
+        DeclarationError: A declaration is wrong, or reads a table that no pipeline writes.
+        UsageError: Pipelines read from each other in a circle, or two write the same table.
+    """
+    loaded = _loaded()
+    return {name: each for package in PACKAGES for name, each in _checked(loaded, package).items()}
+
+
 def _loaded() -> dict[str, dict[str, Pipeline]]:
     """The pipelines of each package in the order of their names.
 

@@ -4,17 +4,18 @@ import datetime
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, Literal, TypeVar
 
+from spark_app.declarations.fingerprints import Fingerprints
 from spark_app.declarations.pipeline import Pipeline
 from spark_app.engine.context import Context, DailyContext
 from spark_app.engine.progress import ProgressListener
 from spark_app.errors import InputError
-from spark_app.execution import checks, demo, missing, pipelines, stale
+from spark_app.execution import checks, demo, missing, pipelines, plan, stale
 from spark_app.execution.application import Application, start_application
 from spark_app.formatting import quantity
 from spark_app.local_files import ensure_dir
@@ -29,6 +30,7 @@ from spark_app.telemetry.names import Outcome
 from spark_app.telemetry.run_identity import RunIdentity, outcome_of
 from spark_app.telemetry.spark_names import WORKLOAD
 from spark_app.warehouse import hadoop_files
+from spark_app.warehouse.fingerprint import encoded
 
 LOG: Final = logging.getLogger(__name__)
 ETL: Final = "spark-app etl"
@@ -46,11 +48,13 @@ class Job:
         name: `etl.daily_sales`.
         pipeline: What its module declares.
         config: What an operator tunes, as configured.
+        fingerprints: By table that it writes, the text of how its rows are made, for its commits.
     """
 
     name: str
     pipeline: Pipeline
     config: Any
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
 
 
 def run_etl(
@@ -78,7 +82,7 @@ def run_etl(
     Raises:
         SparkAppError: A run failed; the attribute `results` (of any exception that leaves a run) has all runs so far.
     """
-    jobs = load_jobs(settings, "etl", chosen)
+    jobs = with_fingerprints(settings, load_jobs(settings, "etl", chosen))
     extra = {WORKLOAD: workload(jobs, days=len(dates), is_replay=replay, only=only)}
     with start_application(settings, ETL, listener=listener, extra=extra, jvm=jvm) as application:
         checks.require_no_mistake(application, {job.name: job.pipeline for job in jobs})
@@ -106,6 +110,30 @@ def load_jobs(settings: Settings, package: str, chosen: Sequence[str] = ()) -> l
         for name, pipeline in loaded.items()
         if name in wanted
     ]
+
+
+def with_fingerprints(settings: Settings, jobs: Sequence[Job]) -> list[Job]:
+    """The same pipelines with how their tables are made, by their files as they are now, before any is edited.
+
+    What cannot be told is left out of commits, and no run fails for it.
+    """
+    try:
+        now = plan.made_now(settings, pipelines.load_all())
+    except Exception as error:  # noqa: BLE001 - the runs need none
+        LOG.warning("commits will not say how tables are made: %s", summary_of(error))
+        return list(jobs)
+    return [replace(job, fingerprints=_fingerprints(now, job.pipeline)) for job in jobs]
+
+
+def _fingerprints(now: Fingerprints, pipeline: Pipeline) -> dict[str, str]:
+    found = dict[str, str]()
+    for table in pipeline.writes:
+        try:
+            if table.name in now.tables:
+                found[table.name] = encoded(now.of(table.name))
+        except Exception as error:  # noqa: BLE001 - whatever code of others does when it is looked at
+            LOG.warning("commits of %s will not say how it is made: %s", table.name, summary_of(error))
+    return found
 
 
 def workload(jobs: Sequence[Job], *, days: int, is_replay: bool, only: Only = "all") -> str:
@@ -225,7 +253,8 @@ def run_batch(
     application: Application, job: Job, day: datetime.date, *, context_type: Callable[..., Context] = Context
 ) -> None:
     """Runs a pipeline for a day and appends its record to the results, also if it fails."""
-    with recorded_run(application, job.name, day, context_type) as context, locked(application, context):
+    of_job = partial(context_type, fingerprints=job.fingerprints)
+    with recorded_run(application, job.name, day, of_job) as context, locked(application, context):
         job.pipeline.run(context, job.config)
         context.telemetry.record_schedule(getattr(job.config, "schedule", None))
 

@@ -14,7 +14,7 @@ from spark_app.execution import checks, demo, pipelines
 from spark_app.execution.application import Application, start_application
 from spark_app.execution.lag_watch import LagWatch
 from spark_app.execution.maintenance import TableMaintenance
-from spark_app.execution.run import Job, load_jobs
+from spark_app.execution.run import Job, load_jobs, with_fingerprints
 from spark_app.execution.supervisor import POLL_SECONDS, StopCondition, Supervisor
 from spark_app.local_files import local_path
 from spark_app.observe import retention
@@ -68,7 +68,7 @@ def run_streams(
     Raises:
         SparkAppError: A query failed for good; raised when all have ended.
     """
-    jobs = load_jobs(settings, "streaming", chosen)
+    jobs = with_fingerprints(settings, load_jobs(settings, "streaming", chosen))
     require_known(settings.stream, pipelines.topics())
     extra = session_properties(settings) | {WORKLOAD: " + ".join(job.name for job in jobs)}
     with (

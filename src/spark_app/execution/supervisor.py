@@ -122,7 +122,8 @@ class Supervisor(threading.Thread):
 
     def run(self) -> None:
         """Runs the query until it is asked to stop, has read all, or failed for good."""
-        context_type = partial(StreamContext, is_draining=self._stop_condition.is_draining)
+        is_draining, fingerprints = self._stop_condition.is_draining, self._job.fingerprints
+        context_type = partial(StreamContext, is_draining=is_draining, fingerprints=fingerprints)
         try:
             with recorded_run(self._application, self._job.name, None, context_type) as context:
                 run_id, application_id = context.telemetry.identity.run_id, self._application.spark_id

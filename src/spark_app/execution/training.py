@@ -16,7 +16,16 @@ from spark_app.engine.progress import ProgressListener
 from spark_app.errors import InputError, UsageError
 from spark_app.execution import checks, pipelines
 from spark_app.execution.application import Application, open_warehouse, start_application
-from spark_app.execution.run import ContextType, Job, load_jobs, locked, make_if_missing, recorded_run, run_batch
+from spark_app.execution.run import (
+    ContextType,
+    Job,
+    load_jobs,
+    locked,
+    make_if_missing,
+    recorded_run,
+    run_batch,
+    with_fingerprints,
+)
 from spark_app.models import registry
 from spark_app.models.registry import Version
 from spark_app.runs.model_card import ModelCard
@@ -316,6 +325,7 @@ def _missing(application: Application, job: Job, days: Sequence[datetime.date]) 
         days_of_table = _days_in(application.warehouse, table)
         needed = pipelines.needed(loaded, table)
         jobs = [each for name in needed for each in load_jobs(application.settings, name.partition(".")[0], [name])]
+        jobs = with_fingerprints(application.settings, jobs)
         for day in days:
             is_open = application.settings.is_demo or day in days_with_examples
             if day not in days_of_table and (

@@ -20,6 +20,7 @@ EXTRAS: Final = {
     "tables": "etl",
     "show": "etl",
     "stale": "etl",
+    "plan": "etl",
     "streaming": "streaming",
     "ml": "ml",
 }

@@ -33,6 +33,8 @@ MAINTENANCE: Final = frozenset({COMPACTION, "VACUUM START", "VACUUM END"})
 """Operations that change no row."""
 TAG: Final = "spark.databricks.delta.commitInfo.userMetadata"
 """The setting with the `userMetadata` of the commits of a session."""
+NO_ROWS: Final = "created without rows"
+"""The `userMetadata` of a commit that creates a table before its first rows."""
 PATH_EXISTS: Final = "DELTA_PATH_EXISTS"
 """What Delta raises when another writer has created the table that this one creates."""
 _WRITTEN: Final = {
@@ -57,7 +59,8 @@ class Commit:
         nulls: Nulls per top-level column in those files.
         operation: Delta's name of the operation: WRITE, MERGE, OPTIMIZE.
         at: Instant of the commit.
-        tag: The `userMetadata` that the writer passed.
+        tag: What the writer calls itself in the `userMetadata`.
+        made: The text of the fingerprint in the `userMetadata`: how the rows were made; empty without one.
     """
 
     version: int
@@ -69,6 +72,7 @@ class Commit:
     operation: str
     at: datetime.datetime
     tag: str | None
+    made: str = ""
 
     def has_values(self, column: str) -> bool:
         """Whether a column has a value in any row, as far as the statistics of the commit tell."""
@@ -82,6 +86,7 @@ def commit_with_retry(
     *,
     author: str,
     note: Callable[[str], None],
+    made: str = "",
 ) -> Commit:
     """Runs a write, again if another writer conflicts with it, and returns its commit.
 
@@ -91,11 +96,12 @@ def commit_with_retry(
         write: Writes with the given tag as the commit's `userMetadata`.
         author: A prefix of tags that no other writer uses.
         note: Is called with a message when another writer committed first.
+        made: The text of the fingerprint of what is written, which follows the tag.
     """
     for attempt in range(1, ATTEMPTS + 1):
         before, tag = last_version(spark, path), f"{author}#{attempt}"
         try:
-            write(tag)
+            write(metadata_of(tag, made))
         except (*CONFLICTS, AnalysisException) as error:
             is_conflict = isinstance(error, CONFLICTS) or error.getCondition() == PATH_EXISTS
             if not is_conflict or attempt == ATTEMPTS:
@@ -165,8 +171,25 @@ def _commit(spark: SparkSession, path: str, version: int) -> Commit | None:
         nulls=nulls,
         operation=info.get("operation", "unknown"),
         at=datetime.datetime.fromtimestamp(info.get("timestamp", 0) / 1000, datetime.UTC),
-        tag=info.get("userMetadata"),
+        tag=writer_of(info.get("userMetadata")),
+        made=made_in(info.get("userMetadata")),
     )
+
+
+def metadata_of(writer: str, made: str) -> str:
+    """The `userMetadata` of a commit: who writes it, and the text of the fingerprint of what is written, if any."""
+    return f"{writer} {made}" if made else writer
+
+
+def writer_of(metadata: str | None) -> str | None:
+    """Who wrote a commit, by its `userMetadata`."""
+    return metadata if metadata is None else metadata.partition(" {")[0]
+
+
+def made_in(metadata: str | None) -> str:
+    """The text of the fingerprint in the `userMetadata` of a commit; empty without one."""
+    _, brace, text = (metadata or "").partition(" {")
+    return f"{brace[1:]}{text}"
 
 
 def _rows_written(info: Mapping[str, Any], records: int) -> int:

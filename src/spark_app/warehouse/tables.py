@@ -176,7 +176,7 @@ class Warehouse:
             if self.exists(name):
                 return
             try:
-                self.create(self.table(name), name, "created without rows")
+                self.create(self.table(name), name, delta_log.NO_ROWS)
             except AnalysisException as error:
                 if error.getCondition() != delta_log.PATH_EXISTS:  # another process was faster, where there is no lock
                     raise

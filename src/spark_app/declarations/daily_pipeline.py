@@ -27,8 +27,8 @@ from spark_app.quality.results import FRESHNESS, ExpectationResult, end_of
 from spark_app.settings import Schedule, Share
 from spark_app.spark import call_sites
 from spark_app.warehouse.delta_log import Commit
-from spark_app.warehouse.periods import RAW
-from spark_app.warehouse.source_files import SourceFiles
+from spark_app.warehouse.hadoop_files import SparkReader
+from spark_app.warehouse.source_files import origin
 
 LIMITS: Final[Mapping[str, float]] = {
     expect.MISSING_COLUMNS: 0.0,
@@ -97,7 +97,7 @@ class DailyPipeline(Pipeline):
             location=declared[0].location,
             config=config,
             sources=tuple(each.source.name for each in sources if each.source),
-            files={each.source.name: each.source.files for each in sources if each.source and each.source.files},
+            origins={each.source.name: each.source.origin for each in sources if each.source and each.source.origin},
             reads=tuple(dict.fromkeys(read for each in declared for read in each.reads if read not in own)),
             writes=tuple(each.table for each in self._declared),
             functions=[(each.name, each.location, each.reads) for each in self._declared],
@@ -134,13 +134,13 @@ class DailyPipeline(Pipeline):
             context,
             config,
             source=source.name,
-            files=SourceFiles.of(context.settings, source.name, self.files.get(source.name)),
+            origin=origin(context.settings, source.name, self.origins.get(source.name)),
             table=declared.name,
             schema=source.schema,
             key=source.key,
             expectations=_of_rows(source, rules),
         )
-        made_of = {f"{RAW}{source.name}": _raw_content(context, spec)}
+        made_of = _raw_content(context, spec)
         made_of |= context.reads_of(declared.reads, context.date)
         typed = _read(context, spec, source)
         with failing_rows.named(partial(_of_source, context, spec, declared, source, typed)):
@@ -310,7 +310,7 @@ def _summarized(
 
 def _read(context: DailyContext, spec: IngestSpec, source: Source) -> DataFrame:
     raw = context.read_raw(
-        source.name, spec.files, schema=source.schema, bronze=spec.table, may_be_empty=source.may_be_empty
+        source.name, spec.origin, schema=source.schema, bronze=spec.table, may_be_empty=source.may_be_empty
     )
     return _typed(raw, source, context.date)
 
@@ -325,7 +325,7 @@ def _of_source(
         return _judged(declared, source, declared(rows, **inputs), spec.expectations, context.date)
 
     def look(condition: str) -> str:
-        return f"{condition}, in {spec.files.where(context.date)}"
+        return f"{condition}, in {spec.origin.where(context.date)}"
 
     return Computation(declared.name, declared.location, typed, source.name, source.key, compute, look)
 
@@ -385,7 +385,7 @@ def _judged(
 
 def _raw_folder(context: DailyContext, spec: IngestSpec) -> str | None:
     """The folder of the days of a source; a replay has its rows from the table itself."""
-    return None if context.is_replay else spec.files.folder
+    return None if context.is_replay else spec.origin.path
 
 
 def _rows(
@@ -422,12 +422,14 @@ def _rejecting(context: DailyContext, table: str) -> Iterator[None]:
         raise
 
 
-def _raw_content(context: DailyContext, spec: IngestSpec) -> str:
-    """Names the raw files of the day; in a replay, those that the rows once came from."""
+def _raw_content(context: DailyContext, spec: IngestSpec) -> dict[str, str]:
+    """Names the raw rows of the day, where somebody can tell; in a replay, those that the rows once came from."""
+    name = f"{spec.origin.content_name}{spec.source}"
     if context.is_replay:
         known = context.warehouse.periods.period(spec.table, context.date).reads
-        return known.get(f"{RAW}{spec.source}", "")
-    return spec.files.fingerprint(context.list_folder, context.date)
+        return {name: known[name]} if name in known else {}
+    content = spec.origin.content(SparkReader(context.spark), context.date)
+    return {} if content is None else {name: content}
 
 
 def _returned(declared: Declared, inputs: Sequence[DataFrame]) -> DataFrame:

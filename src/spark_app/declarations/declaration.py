@@ -16,7 +16,7 @@ from spark_app.engine.project_metric import Metric
 from spark_app.quality.expectations import Expectation, Rule
 from spark_app.settings import Settings, config_folder, load_settings
 from spark_app.warehouse import schemas
-from spark_app.warehouse.source_files import Files
+from spark_app.warehouse.origin import DeclaredOrigin
 from spark_app.warehouse.tables import Table
 
 Transform = Callable[..., DataFrame]
@@ -39,11 +39,11 @@ def same_key(key: Sequence[str]) -> str:
 
 
 class Source:
-    """Raw rows of a day: in the files that it names, otherwise in `raw.path` below `<name>/date=YYYY-MM-DD/`.
+    """Raw rows of a day: from where it says, otherwise in files in `raw.path` below `<name>/date=YYYY-MM-DD/`.
 
     Attributes:
-        name: Its name, and that of its folder where it names no files.
-        files: Which files those of a day are, and how they are written; None for those in folders of days.
+        name: Its name, and that of its folder where it says nothing else.
+        origin: Where its rows come from; None for files in folders of days.
         schema: Its columns, as they are read.
         key: The columns that identify a row; of its versions one that is valid is published.
         newest: The columns that say which: of the first, then of the next, it has the largest value.
@@ -55,7 +55,7 @@ class Source:
     def __init__(
         self,
         name: str,
-        files: Files | None = None,
+        origin: DeclaredOrigin | None = None,
         *,
         schema: str | StructType,
         key: str | Sequence[str],
@@ -66,8 +66,8 @@ class Source:
         """Declares a source.
 
         Args:
-            name: Its name, and that of its folder where it names no files.
-            files: Which files those of a day are, and how they are written, by `files(...)`.
+            name: Its name, and that of its folder where it says nothing else.
+            origin: Where its rows come from, by `files(...)`, `table(...)` or `jdbc(...)`.
             schema: Its columns, as Spark writes them: `amount decimal(12, 2) COMMENT 'in EUR', ...`.
             key: The column, or columns, that identify a row.
             newest: The column, or columns, by whose largest value one version of a row is chosen.
@@ -78,21 +78,20 @@ class Source:
             DeclarationError: The schema cannot be read, or lacks a column; or nothing says which version counts.
         """
         self.name, self.location, self.may_be_empty = name, CodeLocation.of_caller(), may_be_empty
-        self.files, self.schema = files, stored(schema, self.location)
+        self.origin, self.schema = origin, stored(schema, self.location)
         for field in self.schema:
             if isinstance(field.dataType, ArrayType | MapType | StructType):
                 raise self.location.error(
                     f"source {name}: {field.name} is {field.dataType.simpleString()}, and raw values are read as text: "
                     f"declare it as string, and let the function read it with F.from_json"
                 )
-        if files is not None and not isinstance(files, Files):
+        if origin is not None and not isinstance(origin, DeclaredOrigin):
             raise self.location.error(
-                f"source {name}: {files!r} is no description of files: write files({files!r}, ...)"
+                f"source {name}: {origin!r} does not say where rows come from: write files({origin!r}, ...), "
+                f"table({origin!r}, by=...) or jdbc(...)"
             )
-        if files is not None and files.format.kind == "text" and [each.dataType for each in self.schema] != [TEXT]:
-            raise self.location.error(
-                f"source {name}: a line of text is one value: its schema has one column, a string"
-            )
+        if origin is not None and (problem := origin.problem(self.schema)):
+            raise self.location.error(f"source {name}: {problem}")
         self.key, self.newest, self.oldest = columns_of(key), columns_of(newest), columns_of(oldest)
         if bool(self.newest) == bool(self.oldest):
             raise self.location.error(

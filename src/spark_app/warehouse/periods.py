@@ -28,10 +28,17 @@ R = TypeVar("R")
 PERIODS: Final = "_periods"
 CHANGES: Final = "_changes"
 RAW: Final = "raw files of "
-"""How the name of a source begins among what a day is made of."""
+ROWS: Final = "rows of "
+ORIGINS: Final = (RAW, ROWS)
+"""How the name of a source begins among what a day is made of: one with files, or another one."""
 EFFECTS: Final = "effects.json"
 NOTHING: Final = -1
 """Stands for the version of a table before its first one."""
+
+
+def source_of(name: str) -> str | None:
+    """The source that a name stands for, of what a day is made of; None for a table."""
+    return next((name.removeprefix(each) for each in ORIGINS if name.startswith(each)), None)
 
 
 class Period(msgspec.Struct, frozen=True):

@@ -180,6 +180,27 @@ def rows_from_bronze(rows: DataFrame, *, schema: StructType) -> DataFrame:
     return json_rows(rows.select(F.coalesce("raw", whole).alias("value"), "source_file"), schema=schema)
 
 
+def table_rows(rows: DataFrame, name: str, *, schema: StructType) -> DataFrame:
+    """Rows of a table as rows of text; its other columns are not read.
+
+    Args:
+        rows: The rows.
+        name: What is the file of each row.
+        schema: The columns of the source.
+
+    Raises:
+        InputError: The table lacks one of the columns.
+    """
+    known = {column.lower() for column in rows.columns}
+    if lacking := [column for column in schema.names if column.lower() not in known]:
+        raise InputError(
+            f"{name} has no column {', '.join(lacking)}, which the source declares: it has {', '.join(rows.columns)}"
+        )
+    row = F.struct(*[F.col(_quoted(column)).alias(column) for column in schema.names])
+    alike = rows.select(row.alias("row"), F.lit(None).cast("string").alias("corrupt"), F.lit(name).alias("source_file"))
+    return _column_rows(alike, names=schema.names, schema=schema)
+
+
 def _groups(paths: Sequence[str], kind: Callable[[str], str]) -> list[list[str]]:
     """Files of one kind together, so that a column may come, go or change its type in the middle of a day.
 

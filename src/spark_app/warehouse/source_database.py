@@ -2,8 +2,9 @@
 
 import datetime
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar, Final, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
@@ -53,7 +54,7 @@ DATABASES: Final[Mapping[str, _Database]] = {
     "mysql": _MARIADB,
 }
 """By the scheme of a URL."""
-LOGIN: Final = ("user", "password")
+LOGIN: Final[tuple[str, ...]] = ("user", "password")
 
 
 @dataclass(frozen=True)
@@ -114,19 +115,26 @@ class SourceDatabase:
 
     def _rows(self, spark: SparkSession, day: datetime.date) -> DataFrame:
         options = self._options(spark)
-        name = f"{self.table} of the database {self.url}"
-        rows = self._loaded(spark, options)
-        condition = of_day(rows, self.by, day, name)
-        is_instant = isinstance(rows.schema[self.by].dataType, TimestampType | TimestampNTZType)
-        if self.connections > 1 and is_instant:
-            bounds = {"lowerBound": f"{day} 00:00:00", "upperBound": f"{day + datetime.timedelta(days=1)} 00:00:00"}
-            ranges = {"partitionColumn": self.by, "numPartitions": str(self.connections)}
-            rows = self._loaded(spark, options | bounds | ranges)
+        rows = self._loaded(lambda: spark.read.format("jdbc").options(**options).load())
+        condition = of_day(rows, self.by, day, f"{self.table} of the database {self.url}")
+        kind = next(field.dataType for field in rows.schema if field.name.lower() == self.by.lower())
+        if self.connections > 1 and isinstance(kind, TimestampType | TimestampNTZType):
+            ranges = self._ranges(spark, options["url"], day)
+            rows = self._loaded(
+                lambda: spark.read.jdbc(options["url"], self.table, predicates=ranges, properties=options)
+            )
         return rows.where(condition)
 
-    def _loaded(self, spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
+    def _ranges(self, spark: SparkSession, url: str, day: datetime.date) -> list[str]:
+        """A condition in SQL for each connection; Spark's own ranges are of no column without a time zone."""
+        name = hadoop_files.jvm(spark).org.apache.spark.sql.jdbc.JdbcDialects.get(url).quoteIdentifier(self.by)
+        start, parts = datetime.datetime.combine(day, datetime.time()), self.connections
+        bounds = [start + datetime.timedelta(days=1) * part / parts for part in range(parts + 1)]
+        return [f"{name} >= '{first}' AND {name} < '{following}'" for first, following in pairwise(bounds)]
+
+    def _loaded(self, load: Callable[[], DataFrame]) -> DataFrame:
         try:
-            return spark.read.format("jdbc").options(**options).load()
+            return load()
         except (Py4JJavaError, PySparkException) as error:
             raise InputError(f"cannot read {self.table} of the database {self.url}: {_reason(error)}") from error
 
@@ -143,46 +151,44 @@ class SourceDatabase:
                 f"the variable {self.url} is not set: set it to the URL of the database with the table {self.table}, "
                 f"such as postgresql://USER:PASSWORD@HOST/DATABASE"
             )
-        address = _Address.of(text)
-        if address is None:
+        found = address(text)
+        if found is None:
             raise InputError(
                 f"the variable {self.url} has no URL of a database that can be read: write "
                 f"{' or '.join(f'{scheme}://USER:PASSWORD@HOST/DATABASE' for scheme in DATABASES)}"
             )
-        _require_driver(spark, address.database.driver)
+        _require_driver(spark, found.database.driver)
         return {
-            "url": address.url,
-            "driver": address.database.driver,
+            "url": found.url,
+            "driver": found.database.driver,
             "dbtable": self.table,
             "fetchsize": str(FETCHED_AT_ONCE),
-            "sessionInitStatement": address.database.in_utc,
+            "sessionInitStatement": found.database.in_utc,
             "preferTimestampNTZ": "true",  # else a timestamp without a time zone is one of the JVM's
-            **address.login,
+            **found.login,
         }
 
 
-class _Address(NamedTuple):
+class Address(NamedTuple):
     """A URL without its login, as a driver takes it, the kind of database, and the login as options of Spark."""
 
     url: str
     database: _Database
     login: Mapping[str, str]
 
-    @classmethod
-    def of(cls, text: str) -> "_Address | None":
-        """What a URL says, with or without `jdbc:` before it; None where it is of no database that is known."""
-        parts = urlsplit(text.removeprefix("jdbc:"))
-        database = DATABASES.get(parts.scheme)
-        if database is None or not parts.hostname:
-            return None
-        asked = [(name, value) for name, value in parse_qsl(parts.query) if name not in LOGIN]
-        given = {name: value for name, value in parse_qsl(parts.query) if name in LOGIN}
-        given |= {
-            name: unquote(value) for name, value in zip(LOGIN, (parts.username, parts.password), strict=True) if value
-        }
-        query = urlencode([*asked, *database.parameters.items()])
-        host = parts.netloc.rpartition("@")[2]
-        return cls(f"jdbc:{database.scheme}://{host}{parts.path}{f'?{query}' if query else ''}", database, given)
+
+def address(text: str) -> Address | None:
+    """What a URL says, with or without `jdbc:` before it; None where it is of no database that is known."""
+    parts = urlsplit(text.removeprefix("jdbc:"))
+    database = DATABASES.get(parts.scheme)
+    if database is None or not parts.hostname:
+        return None
+    asked = dict(parse_qsl(parts.query))
+    login = {name: asked.pop(name) for name in LOGIN if name in asked}
+    login |= {name: unquote(text) for name, text in zip(LOGIN, (parts.username, parts.password), strict=True) if text}
+    query = urlencode(asked | dict(database.parameters))
+    host = parts.netloc.rpartition("@")[2]
+    return Address(f"jdbc:{database.scheme}://{host}{parts.path}{f'?{query}' if query else ''}", database, login)
 
 
 def _require_driver(spark: SparkSession, driver: str) -> None:

@@ -38,6 +38,7 @@ RETURNS = Source(
     schema="order_id string, pieces int, at timestamp",
     key="order_id",
     newest="at",
+    columns={"order_id": "Order ID", "at": "Zurückgegeben am"},
 )
 CUSTOMERS = Source(
     "customers",
@@ -158,7 +159,9 @@ def shop(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Path:
         (folder / name).write_text(text, encoding="utf-8")
     for day in (FIRST, SECOND):
         write_orders(spark, folder, orders_of(day))
-        returns = pd.DataFrame({"order_id": [f"{day}-1", f"{day}-2"], "pieces": [1, day.day], "at": [at(day, 5)] * 2})
+        returns = pd.DataFrame(
+            {"Order ID": [f"{day}-1", f"{day}-2"], "pieces": [1, day.day], "Zurückgegeben am": [at(day, 5)] * 2}
+        )
         part = folder / "raw" / "lake" / "returns" / f"day={day}"
         part.mkdir(parents=True)
         returns.to_parquet(part / "part-0.parquet", coerce_timestamps="us")
@@ -198,7 +201,10 @@ def test_a_day_has_the_rows_of_the_tables(shop: Path, spark: SparkSession, serve
     for day in (FIRST, SECOND):
         assert published(spark, shop, "orders", day) == in_order(orders_of(day), "order_id")
         assert published(spark, shop, "customers", day) == customers_of(day)
-        assert [row["pieces"] for row in published(spark, shop, "returns", day)] == [1, day.day]
+        assert [tuple(row.values()) for row in published(spark, shop, "returns", day)] == [
+            (f"{day}-1", 1, at(day, 5)),
+            (f"{day}-2", day.day, at(day, 5)),
+        ]
     assert stale(shop) == []
 
 

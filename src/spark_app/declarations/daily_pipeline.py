@@ -310,7 +310,12 @@ def _summarized(
 
 def _read(context: DailyContext, spec: IngestSpec, source: Source) -> DataFrame:
     raw = context.read_raw(
-        source.name, spec.origin, schema=source.schema, bronze=spec.table, may_be_empty=source.may_be_empty
+        source.name,
+        spec.origin,
+        schema=source.delivered,
+        names=source.schema.names,
+        bronze=spec.table,
+        may_be_empty=source.may_be_empty,
     )
     return _typed(raw, source, context.date)
 

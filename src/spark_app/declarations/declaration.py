@@ -1,14 +1,15 @@
 """What a project declares: sources and the functions that make tables, each with where it stands in its file."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, update_wrapper
+from types import MappingProxyType
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, MapType, StringType, StructType
+from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
 from spark_app.engine import history
 from spark_app.engine.code_location import CodeLocation, columns_of, nearest, stored
@@ -21,6 +22,7 @@ from spark_app.warehouse.tables import Table
 
 Transform = Callable[..., DataFrame]
 TEXT: Final = StringType()
+NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 OF_SCHEMA: Final = ", which its schema has"
 """Why a function must return a column of the table or topic that it makes."""
 Rules = Sequence[Rule] | Callable[[Settings], Sequence[Rule]]
@@ -49,6 +51,7 @@ class Source:
         newest: The columns that say which: of the first, then of the next, it has the largest value.
         oldest: The same, where it has the smallest.
         may_be_empty: Whether a day without rows is no error.
+        delivered: Its columns under the names that they are delivered with.
         location: Where it is declared.
     """
 
@@ -62,6 +65,7 @@ class Source:
         newest: str | Sequence[str] = (),
         oldest: str | Sequence[str] = (),
         may_be_empty: bool = False,
+        columns: Mapping[str, str] = NO_NAMES,
     ) -> None:
         """Declares a source.
 
@@ -73,6 +77,8 @@ class Source:
             newest: The column, or columns, by whose largest value one version of a row is chosen.
             oldest: The same by the smallest value, where the first version counts, not the last.
             may_be_empty: Whether a day without rows is no error.
+            columns: By columns of the schema, the names that they are delivered with where these are other ones:
+                `{"order_id": "Order ID"}`.
 
         Raises:
             DeclarationError: The schema cannot be read, or lacks a column; or nothing says which version counts.
@@ -97,7 +103,12 @@ class Source:
             raise self.location.error(
                 f"source {name} needs newest or oldest: the columns that choose a version of a row"
             )
-        self.location.require((*self.key, *self.newest, *self.oldest), self.schema.names, f"source {name}")
+        self.location.require((*self.key, *self.newest, *self.oldest, *columns), self.schema.names, f"source {name}")
+        delivered = [columns.get(each, each) for each in self.schema.names]
+        if repeated := next((each for each in delivered if delivered.count(each) > 1), None):
+            raise self.location.error(f"source {name}: two of its columns are delivered as {repeated}")
+        fields = zip(delivered, self.schema, strict=True)
+        self.delivered = StructType([StructField(each, field.dataType) for each, field in fields])
 
     @property
     def order(self) -> list[Column]:

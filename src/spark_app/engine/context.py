@@ -279,16 +279,31 @@ class DailyContext(Context):
         return self.telemetry.identity.run_id
 
     def read_raw(
-        self, source: str, origin: Origin, *, schema: StructType, bronze: str, may_be_empty: bool = False
+        self,
+        source: str,
+        origin: Origin,
+        *,
+        schema: StructType,
+        names: Sequence[str],
+        bronze: str,
+        may_be_empty: bool = False,
     ) -> DataFrame:
         """The raw rows of the day, from where the source has them or, in a replay, from bronze.
+
+        Args:
+            source: The source.
+            origin: Where its rows come from.
+            schema: Its columns, as they are delivered.
+            names: The names of these from here on.
+            bronze: The table with its rows.
+            may_be_empty: Whether there may be none.
 
         Raises:
             InputError: They cannot be read; or there are none, and there must be some.
         """
         with self.step(f"read {source}", kind="read") as step:
             if self.is_replay:
-                rows = raw_files.rows_from_bronze(self.partition(bronze), schema=schema)
+                rows = raw_files.rows_from_bronze(self.partition(bronze), schema=schema, names=names)
                 raw = RawDay(rows, rows.isEmpty)
                 empty = f"{bronze} has no rows of {self.date} to replay: run the date from its raw rows first"
             else:
@@ -299,7 +314,7 @@ class DailyContext(Context):
                 self.telemetry.record(bytes_read=raw.bytes)
             if not may_be_empty and raw.is_empty():
                 raise InputError(empty)
-            return raw.rows
+            return raw_files.renamed(raw.rows, schema=schema, names=names)
 
     def partition(self, table: str, *, version: int | None = None) -> DataFrame:
         """The rows of the day in a table, as it is now or at a version."""

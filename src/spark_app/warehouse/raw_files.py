@@ -170,14 +170,28 @@ def json_rows(lines: DataFrame, *, schema: StructType) -> DataFrame:
     )
 
 
-def rows_from_bronze(rows: DataFrame, *, schema: StructType) -> DataFrame:
+def rows_from_bronze(rows: DataFrame, *, schema: StructType, names: Sequence[str]) -> DataFrame:
     """Rows of a bronze table as they were read, to be judged once more.
 
-    Columns in: those of the schema, raw, extra, source_file.
+    Columns in: the names, raw, extra, source_file.
+
+    Args:
+        rows: The rows.
+        schema: The columns of the source, as they are delivered.
+        names: The names of these in the table.
     """
-    columns = F.create_map(*[item for name in schema.names for item in (F.lit(name), F.col(name).cast("string"))])
+    pairs = zip(schema.names, names, strict=True)
+    columns = F.create_map(*[item for key, name in pairs for item in (F.lit(key), F.col(name).cast("string"))])
     whole = F.to_json(F.map_concat(columns, F.coalesce("extra", F.create_map().cast("map<string,string>"))))
     return json_rows(rows.select(F.coalesce("raw", whole).alias("value"), "source_file"), schema=schema)
+
+
+def renamed(rows: DataFrame, *, schema: StructType, names: Sequence[str]) -> DataFrame:
+    """Rows of text whose columns have other names than they were delivered with."""
+    if schema.names == [*names]:
+        return rows
+    pairs = zip(schema.names, names, strict=True)
+    return rows.withColumn("text", F.struct(*[F.col("text")[key].alias(name) for key, name in pairs]))
 
 
 def table_rows(rows: DataFrame, name: str, *, schema: StructType) -> DataFrame:

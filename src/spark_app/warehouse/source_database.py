@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from py4j.protocol import Py4JJavaError
@@ -203,6 +203,9 @@ def _require_driver(spark: SparkSession, driver: str) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """What the database says, without Java's stack."""
-    text = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
+    """What the database says: the message of the first cause, without Java's stack."""
+    java: Any = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
+    while java is not None and (cause := java.getCause()) is not None:
+        java = cause
+    text = str(java.getMessage()) if java is not None else str(error)
     return redacted(" ".join(text.split()))

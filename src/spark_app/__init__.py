@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from spark_app.declarations.declaration import Source as Source
     from spark_app.declarations.files import files as files
     from spark_app.declarations.jdbc import jdbc as jdbc
+    from spark_app.declarations.kafka import kafka as kafka
     from spark_app.declarations.table import table as table
     from spark_app.engine.code_location import schema as schema
     from spark_app.engine.project_metric import Metric as Metric
@@ -29,6 +30,7 @@ __all__ = [
     "expect",
     "files",
     "jdbc",
+    "kafka",
     "model",
     "schema",
     "stream",
@@ -43,6 +45,7 @@ _NAMES: Final = {
     "expect": ("spark_app.quality.expectations", None),
     "files": ("spark_app.declarations.files", "files"),
     "jdbc": ("spark_app.declarations.jdbc", "jdbc"),
+    "kafka": ("spark_app.declarations.kafka", "kafka"),
     "model": ("spark_app.declarations.model", None),
     "schema": ("spark_app.engine.code_location", "schema"),
     "stream": ("spark_app.declarations.stream", None),

@@ -71,7 +71,7 @@ class Source:
 
         Args:
             name: Its name, and that of its folder where it says nothing else.
-            origin: Where its rows come from, by `files(...)`, `table(...)` or `jdbc(...)`.
+            origin: Where its rows come from, by `files(...)`, `table(...)`, `jdbc(...)` or `kafka(...)`.
             schema: Its columns, as Spark writes them: `amount decimal(12, 2) COMMENT 'in EUR', ...`.
             key: The column, or columns, that identify a row.
             newest: The column, or columns, by whose largest value one version of a row is chosen.
@@ -94,7 +94,7 @@ class Source:
         if origin is not None and not isinstance(origin, DeclaredOrigin):
             raise self.location.error(
                 f"source {name}: {origin!r} does not say where rows come from: write files({origin!r}, ...), "
-                f"table({origin!r}, by=...) or jdbc(...)"
+                f"table({origin!r}, by=...), jdbc(...) or kafka(...)"
             )
         if origin is not None and (problem := origin.problem(self.schema)):
             raise self.location.error(f"source {name}: {problem}")

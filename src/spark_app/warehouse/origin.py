@@ -1,4 +1,4 @@
-"""Where the raw rows of a source come from: what files, tables that others write, and databases have in common."""
+"""Where the raw rows of a source come from: what files, tables of others, databases and topics have in common."""
 
 import datetime
 from collections.abc import Callable
@@ -68,7 +68,7 @@ class Origin(Protocol):
 
 @runtime_checkable
 class DeclaredOrigin(Protocol):
-    """What a `Source` says of where its rows come from: `files(...)`, `table(...)`, `jdbc(...)`."""
+    """What a `Source` says of where its rows come from: `files(...)`, `table(...)`, `jdbc(...)`, `kafka(...)`."""
 
     @property
     def declared(self) -> str:

@@ -86,7 +86,14 @@ def table(
     return declare
 
 
-def state(*, schema: str | StructType, key: str | Sequence[str], valid: tuple[str, str] | None = None) -> Decorator:
+def state(
+    *,
+    schema: str | StructType,
+    key: str | Sequence[str],
+    valid: tuple[str, str] | None = None,
+    newest: str | Sequence[str] = (),
+    deleted: str = "",
+) -> Decorator:
     """Declares a table that is kept from day to day: what the function returns replaces the rows of the same key.
 
     The parameter with the function's own name gets the rows as of the day before, which are none at first; the others
@@ -103,17 +110,22 @@ def state(*, schema: str | StructType, key: str | Sequence[str], valid: tuple[st
             must then have the key of each row of the day: else rows were lost, and the run fails.
         valid: Of a history, the columns with the instant or day from which, and until which, a row is true; by default
             `valid_from` and `valid_to`, where the schema has both.
+        newest: The column, or columns, by whose largest value the newest of the rows of a key is known: older ones
+            change nothing, on whatever day they come. Without it, the rows of a later day are newer.
+        deleted: The SQL condition that a row that the function returns deletes that of its key, such as `op = 'D'`; the
+            column need not be one of the schema.
 
     Raises:
         DeclarationError: The schema cannot be read, or does not have a column.
     """
     location = CodeLocation.of_caller()
     columns, keys = stored(schema, location), columns_of(key)
-    location.require((*keys, *(valid or ())), columns.names)
+    location.require((*keys, *(valid or ()), *columns_of(newest)), columns.names)
     if not keys:
         raise location.error(f"the key is empty: name the columns that identify a row, of {', '.join(columns.names)}")
 
     def declare(function: Transform) -> Declared:
-        return declared(Declared(function, columns, (), (), None, keys, CodeLocation.of(function), valid=valid))
+        place, by = CodeLocation.of(function), columns_of(newest)
+        return declared(Declared(function, columns, (), (), None, keys, place, valid=valid, newest=by, deleted=deleted))
 
     return declare

@@ -9,6 +9,7 @@ from typing import ClassVar, Final, NamedTuple
 from pydantic import Field, create_model
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, StructField, StructType
 
 from spark_app.declarations import column_lineage
 from spark_app.declarations.column_lineage import FunctionInput
@@ -16,6 +17,7 @@ from spark_app.declarations.declaration import OF_SCHEMA, Declared, Source
 from spark_app.declarations.pipeline import Pipeline, ordered
 from spark_app.declarations.trials import NO_DAY, EmptyInputs, Trial, visible
 from spark_app.engine import failing_rows, ingest, project_metric, state
+from spark_app.engine.change_feed import ChangeFeed
 from spark_app.engine.context import DailyContext
 from spark_app.engine.failing_rows import Computation
 from spark_app.engine.ingest import Audit, IngestSpec
@@ -29,6 +31,7 @@ from spark_app.spark import call_sites
 from spark_app.warehouse.delta_log import Commit
 from spark_app.warehouse.hadoop_files import SparkReader
 from spark_app.warehouse.source_files import origin
+from spark_app.warehouse.tables import DELETED
 
 LIMITS: Final[Mapping[str, float]] = {
     expect.MISSING_COLUMNS: 0.0,
@@ -221,7 +224,8 @@ def _plan_source(declared: Declared, empty: EmptyInputs) -> None:
 
 def _plan_table(declared: Declared, empty: EmptyInputs) -> None:
     """Plans a table of a day, or a state, without rows."""
-    rows = _returned(declared, [empty.day_of(name) for name in declared.parameters])
+    inputs = {name: empty.day_of(name) for name in declared.parameters}
+    rows = _changed(declared, inputs) if declared.is_state else _returned(declared, list(inputs.values()))
     rules = [rule for rule in declared.rules(empty.settings) if isinstance(rule, Expectation)]
     rows.agg(F.count(F.lit(1)), *[rule.violations() for rule in rules])
 
@@ -237,18 +241,21 @@ def _merged(
             for name in declared.parameters
         }
 
+    feed = ChangeFeed(declared.key, declared.newest, declared.deleted)
+    kept = state.State.of(declared.table, keeps_deleted=feed.keeps_deleted)
+
     def changes(day: datetime.date, old: DataFrame) -> DataFrame:
         inputs = inputs_of(day, old)
-        rows = _returned(declared, list(inputs.values()))
+        rows = _changed(declared, inputs)
         origins = column_lineage.of_tables(context, inputs)
         column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
-        return rows
-
-    kept = state.State.of(declared.table)
+        deleted = state.deleted_before(context, kept, day) if feed.keeps_deleted else old.where("false")
+        return feed.newer(rows, old, deleted)
 
     def confirm(now: DataFrame, commit: Commit | None) -> None:
         for of_source in (audited[name] for name in declared.reads if name in audited):
-            if {*of_source.key} == {*declared.key}:
+            # Of a change feed, rows of the day may rightly be missing from the state.
+            if {*of_source.key} == {*declared.key} and not (declared.deleted or declared.newest):
                 with context.step(f"count {declared.name}", kind="transform"):
                     # The merge writes what changed, which may be less or more than the rows of the day.
                     same = of_source.rows.alias("new").join(now.alias("old"), F.expr(kept.is_same), "left_semi")
@@ -441,6 +448,16 @@ def _returned(declared: Declared, inputs: Sequence[DataFrame]) -> DataFrame:
     rows = declared.location.require_frame(declared.name, declared(*inputs))
     declared.location.require_returned(declared.name, rows.columns, declared.schema.names, OF_SCHEMA)
     return declared.location.require_types(declared.name, rows.select(*declared.schema.names), declared.schema)
+
+
+def _changed(declared: Declared, inputs: Mapping[str, DataFrame]) -> DataFrame:
+    """What the function of a state returns, with the column `DELETED` if it may delete rows."""
+    rows = declared.location.require_frame(declared.name, declared(*inputs.values()))
+    declared.location.require_returned(declared.name, rows.columns, declared.schema.names, OF_SCHEMA)
+    rows = ChangeFeed(declared.key, declared.newest, declared.deleted).marked(rows)
+    marks = [StructField(DELETED, BooleanType())] if declared.deleted else []
+    wanted = StructType([*declared.schema, *marks])
+    return declared.location.require_types(declared.name, rows.select(*wanted.names), wanted)
 
 
 def _results(rows: DataFrame, rules: Sequence[Expectation], config: DailyConfig) -> list[ExpectationResult]:

@@ -135,6 +135,8 @@ class Declared:
         location: Where it is declared.
         metrics: What is measured of its rows of a day.
         valid: Of a history, the columns with the time in which a row is true.
+        newest: Of a state, the columns by which the newest change of a key is known.
+        deleted: Of a state, the SQL condition that a change deletes its row.
     """
 
     function: Transform
@@ -146,6 +148,8 @@ class Declared:
     location: CodeLocation
     metrics: tuple[Metric, ...] = ()
     valid: tuple[str, str] | None = None
+    newest: tuple[str, ...] = ()
+    deleted: str = ""
 
     def __post_init__(self) -> None:
         update_wrapper(self, self.function)

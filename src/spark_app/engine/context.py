@@ -25,7 +25,7 @@ from spark_app.warehouse import delta_log, raw_files
 from spark_app.warehouse.delta_log import Commit
 from spark_app.warehouse.origin import Origin, RawDay
 from spark_app.warehouse.periods import Period
-from spark_app.warehouse.tables import Warehouse
+from spark_app.warehouse.tables import Warehouse, kept
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -125,10 +125,10 @@ class Context:
         return self._write(table, partial(self.warehouse.replace_all, rows, table), kind="publish")
 
     def merge(self, changes: Callable[[DataFrame], DataFrame], table: str, *, condition: str) -> Commit:
-        """Upserts rows (alias `new`) into a table (alias `old`), in one commit.
+        """Upserts rows (alias `new`) into a table (alias `old`), or deletes them from it, in one commit.
 
         Args:
-            changes: The rows to upsert, from the table as it is when the write begins.
+            changes: The rows to upsert, and those to delete (`DELETED`), from the table as it is when the write begins.
             table: Name of the table.
             condition: When a new row replaces an old one.
         """
@@ -210,7 +210,7 @@ class Context:
 
     def _merge(self, rows: DataFrame, table: str, condition: str, tag: str, *, is_upsert: bool) -> None:
         if not self.warehouse.exists(table):
-            self.warehouse.create(rows, table, tag)
+            self.warehouse.create(kept(rows), table, tag)
             return
         with job_properties.setting(self.spark, delta_log.TAG, tag):
             self.warehouse.merge(rows, table, condition, is_upsert=is_upsert)

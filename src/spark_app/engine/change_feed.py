@@ -1,0 +1,63 @@
+"""What a state keeps of a change feed: of each key the newest row, and none that is deleted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from spark_app.warehouse.tables import DELETED
+
+
+@dataclass(frozen=True)
+class ChangeFeed:
+    """How the changes of a state are ordered, and which of them delete a row.
+
+    Attributes:
+        key: The columns that identify a row.
+        newest: The columns by whose largest value the newest change of a key is known; empty where days say that.
+        deleted: The SQL condition that a change deletes its row; empty where none does.
+    """
+
+    key: Sequence[str]
+    newest: Sequence[str] = ()
+    deleted: str = ""
+
+    @property
+    def keeps_deleted(self) -> bool:
+        """Whether it has to be known when a row was deleted: an older change may come afterwards."""
+        return bool(self.newest and self.deleted)
+
+    def marked(self, rows: DataFrame) -> DataFrame:
+        """Changes with the column that says whether each deletes its row, if some do."""
+        if not self.deleted:
+            return rows
+        return rows.withColumn(DELETED, F.coalesce(F.expr(self.deleted), F.lit(False)))
+
+    def newer(self, changes: DataFrame, known: DataFrame, deleted: DataFrame) -> DataFrame:
+        """Of each key the newest change, if it is not older than what is known of the key.
+
+        Of changes that are equally new, the one that deletes counts, then the one with the larger content, so that the
+        same changes give the same rows in whatever order they come.
+
+        Args:
+            changes: Changes, marked.
+            known: The rows of the state.
+            deleted: The changes that have deleted rows before.
+        """
+        if not self.newest:
+            return changes
+        last = [F.col(DELETED).desc()] if self.deleted else []
+        order = [*(F.col(name).desc_nulls_last() for name in self.newest), *last, F.xxhash64(*changes.columns).desc()]
+        rank = F.row_number().over(Window.partitionBy(*self.key).orderBy(*order))
+        newest = changes.withColumn("_rank", rank).where("_rank = 1").drop("_rank")
+        seen = known.select(*self.key, *self.newest).unionByName(deleted.select(*self.key, *self.newest))
+        since = seen.groupBy(*self.key).agg(F.max(F.struct(*self.newest)).alias("since"))
+        same = [F.col(f"new.`{name}`").eqNullSafe(F.col(f"seen.`{name}`")) for name in self.key]
+        both = newest.alias("new").join(since.alias("seen"), same, "left")
+        is_newer = F.col("seen.since").isNull() | (_struct("new", self.newest) >= F.col("seen.since"))
+        return both.where(is_newer).select("new.*")
+
+
+def _struct(alias: str, names: Sequence[str]) -> Column:
+    return F.struct(*[F.col(f"{alias}.`{name}`") for name in names])

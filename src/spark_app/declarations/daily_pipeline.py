@@ -17,7 +17,6 @@ from spark_app.declarations.declaration import OF_SCHEMA, Declared, Source
 from spark_app.declarations.pipeline import Pipeline, ordered
 from spark_app.declarations.trials import NO_DAY, EmptyInputs, Trial, visible
 from spark_app.engine import failing_rows, ingest, project_metric, state
-from spark_app.engine.change_feed import ChangeFeed
 from spark_app.engine.context import DailyContext
 from spark_app.engine.failing_rows import Computation
 from spark_app.engine.ingest import Audit, IngestSpec
@@ -241,7 +240,7 @@ def _merged(
             for name in declared.parameters
         }
 
-    feed = ChangeFeed(declared.key, declared.newest, declared.deleted)
+    feed = declared.feed
     kept = state.State.of(declared.table, keeps_deleted=feed.keeps_deleted)
 
     def changes(day: datetime.date, old: DataFrame) -> DataFrame:
@@ -250,7 +249,7 @@ def _merged(
         origins = column_lineage.of_tables(context, inputs)
         column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
         deleted = state.deleted_before(context, kept, day) if feed.keeps_deleted else old.where("false")
-        return feed.newer(rows, old, deleted)
+        return feed.changes(rows, old, deleted)
 
     def confirm(now: DataFrame, commit: Commit | None) -> None:
         for of_source in (audited[name] for name in declared.reads if name in audited):
@@ -454,7 +453,7 @@ def _changed(declared: Declared, inputs: Mapping[str, DataFrame]) -> DataFrame:
     """What the function of a state returns, with the column `DELETED` if it may delete rows."""
     rows = declared.location.require_frame(declared.name, declared(*inputs.values()))
     declared.location.require_returned(declared.name, rows.columns, declared.schema.names, OF_SCHEMA)
-    rows = ChangeFeed(declared.key, declared.newest, declared.deleted).marked(rows)
+    rows = declared.feed.marked(rows)
     marks = [StructField(DELETED, BooleanType())] if declared.deleted else []
     wanted = StructType([*declared.schema, *marks])
     return declared.location.require_types(declared.name, rows.select(*wanted.names), wanted)

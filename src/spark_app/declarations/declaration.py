@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
 from spark_app.engine import history
+from spark_app.engine.change_feed import ChangeFeed
 from spark_app.engine.code_location import CodeLocation, columns_of, nearest, stored
 from spark_app.engine.project_metric import Metric
 from spark_app.quality.expectations import Expectation, Rule
@@ -137,6 +138,7 @@ class Declared:
         valid: Of a history, the columns with the time in which a row is true.
         newest: Of a state, the columns by which the newest change of a key is known.
         deleted: Of a state, the SQL condition that a change deletes its row.
+        is_history: Whether it is a state that keeps each change as a version of its row.
     """
 
     function: Transform
@@ -150,6 +152,7 @@ class Declared:
     valid: tuple[str, str] | None = None
     newest: tuple[str, ...] = ()
     deleted: str = ""
+    is_history: bool = False
 
     def __post_init__(self) -> None:
         update_wrapper(self, self.function)
@@ -170,6 +173,11 @@ class Declared:
         return list(self.expectations)
 
     @property
+    def feed(self) -> ChangeFeed:
+        """Of a state, how its changes are ordered, and which of them delete a row."""
+        return ChangeFeed(self.key, self.newest, self.deleted, self.is_history)
+
+    @property
     def is_state(self) -> bool:
         """Whether its rows are merged into those of before, which it also gets."""
         return not self.partition_by
@@ -188,6 +196,9 @@ class Declared:
     @property
     def table(self) -> Table:
         """The table, as the warehouse knows it."""
+        if self.is_history:
+            schema = history.versioned(self.schema, self.newest[0])
+            return Table(self.name, schema, key=(*self.key, history.USUAL[0]), validity=history.USUAL)
         if self.is_state:
             return Table(self.name, self.schema, key=self.key, validity=self.valid or history.usual(self.schema))
         if self.source is None:

@@ -7,7 +7,7 @@ from typing import Final
 from grafana_foundation_sdk.models import dashboard
 
 from grafana.links import Link
-from spark_app.telemetry import names
+from spark_app.vocabulary import names
 
 Colors = Mapping[float | None, str]
 Texts = Mapping[str, tuple[str, str]]

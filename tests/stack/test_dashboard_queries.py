@@ -18,9 +18,9 @@ import pytest
 import yaml
 
 from grafana.queries import INTERVAL, RANGE, added, grown
-from spark_app.telemetry import names, spark_names
-from spark_app.telemetry.names import Metric
-from spark_app.telemetry.prometheus_names import label
+from spark_app.vocabulary import names, spark_names
+from spark_app.vocabulary.names import Metric
+from spark_app.vocabulary.prometheus_names import label
 from tests.contract.dashboards import BOARDS, MOST_SERIES, Board, Query, is_of_others, queries
 from tests.contract.metrics import catalogued, names_in, series
 from tests.polling import poll_until

@@ -14,7 +14,7 @@ from spark_app.models.gate import merit, refusals
 from spark_app.models.registry import Promotion, Version
 from spark_app.runs.model_card import ModelCard, Verdict
 from spark_app.spark.persisted import persisted
-from spark_app.telemetry import names
+from spark_app.vocabulary import names
 
 if TYPE_CHECKING:
     from spark_app.engine.training import TrainingContext

@@ -13,9 +13,9 @@ import msgspec
 from spark_app.local_files import ensure_dir, new_locked_file, try_lock, write_atomic
 from spark_app.runs.liveness import is_running
 from spark_app.runs.run_record import PUBLISHED
-from spark_app.telemetry.names import StreamState
-from spark_app.telemetry.spark_progress import Progress, sum_of_known
-from spark_app.telemetry.stream_lag import Lag
+from spark_app.vocabulary.names import StreamState
+from spark_app.vocabulary.spark_progress import Progress, sum_of_known
+from spark_app.vocabulary.stream_lag import Lag
 
 LOG: Final = logging.getLogger(__name__)
 STATUS: Final = "stream.json"

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from spark_app.telemetry.names import TRACEPARENT
-from spark_app.telemetry.spark_names import JOB_DESCRIPTION, MDC_STEP_TRACE_ID, MDC_TRACE_ID, STEP_TAG, STREAM_TRIGGER
+from spark_app.vocabulary.names import TRACEPARENT
+from spark_app.vocabulary.spark_names import JOB_DESCRIPTION, MDC_STEP_TRACE_ID, MDC_TRACE_ID, STEP_TAG, STREAM_TRIGGER
 
 _JOB_TAGS: Final = "spark.job.tags"
 """The property in which Spark keeps the tags of a thread (`SparkContext.SPARK_JOB_TAGS`), joined by commas."""

@@ -21,7 +21,7 @@ from pyspark.java_gateway import launch_gateway
 from spark_app.errors import MachineError
 from spark_app.settings import process_environment
 from spark_app.spark.java_runtime import spark_home
-from spark_app.telemetry.spark_settings import is_local
+from spark_app.vocabulary.spark_settings import is_local
 
 LAST_LINES: Final = 3
 LOOK_SECONDS: Final = 0.05

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from spark_app.settings import Kafka
 from spark_app.spark.kafka import source_options
-from spark_app.telemetry.stream_lag import BrokerOffsets, Partition
+from spark_app.vocabulary.stream_lag import BrokerOffsets, Partition
 
 ASK_MS: Final = 3_000
 """How long the brokers have for an answer."""

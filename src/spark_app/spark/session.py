@@ -32,7 +32,7 @@ from spark_app.spark.class_data_archive import mapping_options
 from spark_app.spark.jars import are_installed
 from spark_app.spark.java_runtime import require_java
 from spark_app.spark.jvm import launch_jvm, stop_jvm
-from spark_app.telemetry.spark_settings import is_local
+from spark_app.vocabulary.spark_settings import is_local
 
 OPTIONS: Final = "spark.driver.extraJavaOptions"
 DEFAULT_OPTIONS: Final = "spark.driver.defaultJavaOptions"

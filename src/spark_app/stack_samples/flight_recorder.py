@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from spark_app.stack_samples import captured
-from spark_app.telemetry.spark_settings import FLIGHT_RECORDING, RECORDER_IS_SILENT
+from spark_app.vocabulary.spark_settings import FLIGHT_RECORDING, RECORDER_IS_SILENT
 
 NAME: Final = "spark-app"
 MAX_RECORDED: Final = "64m"

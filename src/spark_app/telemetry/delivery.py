@@ -23,8 +23,8 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from spark_app.local_files import write_atomic
-from spark_app.telemetry import names
 from spark_app.telemetry.errors import TelemetryErrors
+from spark_app.vocabulary import names
 
 Kind = Literal["spans", "metrics", "logs"]
 DELIVERY: Final = "delivery.jsonl"

@@ -4,7 +4,7 @@ import traceback
 from typing import Final
 
 from spark_app.redaction import redacted
-from spark_app.telemetry.names import EXCEPTION_CUT, EXCEPTION_MESSAGE, EXCEPTION_STACKTRACE, EXCEPTION_TYPE
+from spark_app.vocabulary.names import EXCEPTION_CUT, EXCEPTION_MESSAGE, EXCEPTION_STACKTRACE, EXCEPTION_TYPE
 
 MESSAGE_LENGTH: Final = 4096
 STACKTRACE_LENGTH: Final = 16_384

@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from spark_app.telemetry import names
-from spark_app.telemetry.names import StreamState
 from spark_app.telemetry.run_telemetry import RunTelemetry
-from spark_app.telemetry.spark_progress import Progress
-from spark_app.telemetry.stream_lag import AskLag
-from spark_app.telemetry.stream_measurements import measurements
+from spark_app.vocabulary import names
+from spark_app.vocabulary.names import StreamState
+from spark_app.vocabulary.spark_progress import Progress
+from spark_app.vocabulary.stream_lag import AskLag
+from spark_app.vocabulary.stream_measurements import measurements
 
 SIGN_OF_LIFE_SECONDS: Final = 15.0
 """How often what changes with time is measured again."""

@@ -10,7 +10,7 @@ from spark_app.annexes.incidents.incident import Incident
 from spark_app.annexes.incidents.planting import FOLDER, MASTER, Planting
 from spark_app.doctor.backends import get
 from spark_app.errors import MachineError
-from spark_app.telemetry.spark_names import RULE
+from spark_app.vocabulary.spark_names import RULE
 
 TRACE_SECONDS: Final = 20
 LATE: Final = 2

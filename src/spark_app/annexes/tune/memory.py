@@ -18,7 +18,7 @@ from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import Job
 from spark_app.eventlog.model.executor_loss import is_lost, kind_of
 from spark_app.eventlog.model.memory_settings import DRIVER_MEMORY, EXECUTOR_MEMORY, size_of
-from spark_app.telemetry.spark_settings import is_local
+from spark_app.vocabulary.spark_settings import is_local
 
 MIB: Final = 1 << 20
 FACTOR: Final = 2

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from spark_app.eventlog.spans import SparkSpan
-from spark_app.telemetry.spark_names import BATCH_SPAN, BATCH_SPANS_LEFT_OUT, TASK_SPAN
+from spark_app.vocabulary.spark_names import BATCH_SPAN, BATCH_SPANS_LEFT_OUT, TASK_SPAN
 
 MAX_SPANS: Final = 1000
 """Spans of one trace; a micro-batch of the shop has 20 to 150. Tasks take up to half of them."""

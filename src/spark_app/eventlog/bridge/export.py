@@ -23,8 +23,8 @@ from spark_app.eventlog.bridge.metrics import Aggregate, Numbers, QueryNumbers, 
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.labels import name_and_attributes
 from spark_app.eventlog.spans import SparkSpan
-from spark_app.telemetry import names, spark_names
-from spark_app.telemetry.names import Attribute, Metric
+from spark_app.vocabulary import names, spark_names
+from spark_app.vocabulary.names import Attribute, Metric
 
 NANOSECONDS: Final = 1_000_000
 """Nanoseconds of a millisecond, the unit of event logs."""

@@ -11,8 +11,8 @@ import msgspec
 
 from spark_app.eventlog.bridge.histograms import BATCH_DURATION, MEASURES, Histogram, Measure
 from spark_app.eventlog.findings import Finding
-from spark_app.telemetry import spark_names as names
-from spark_app.telemetry.names import Metric
+from spark_app.vocabulary import spark_names as names
+from spark_app.vocabulary.names import Metric
 
 MAX_GROUPS: Final = 100
 """Stage groups of one application that have series of their own; the rest is `other`."""

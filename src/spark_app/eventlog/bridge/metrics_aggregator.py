@@ -21,8 +21,8 @@ from spark_app.eventlog.model.plan_names import PYTHON_TIME
 from spark_app.eventlog.model.stage_groups import group_of
 from spark_app.eventlog.parse import events
 from spark_app.eventlog.parse.events import Event, StageInfo, TaskEnd, counted
-from spark_app.telemetry import spark_names as names
-from spark_app.telemetry.names import Metric
+from spark_app.vocabulary import spark_names as names
+from spark_app.vocabulary.names import Metric
 
 WAITING: Final = 500
 """Tasks of a stage that are counted together, which is 3 times as fast as one by one."""

@@ -11,11 +11,11 @@ from spark_app.eventlog.bridge.metrics import Numbers, QueryStatus, Series
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.stream_queries import StreamQuery
 from spark_app.eventlog.parse.events import QueryStarted
-from spark_app.telemetry import names
-from spark_app.telemetry.names import StreamState
-from spark_app.telemetry.spark_names import UNNAMED, WORKLOAD
-from spark_app.telemetry.spark_progress import Progress
-from spark_app.telemetry.stream_measurements import measurements
+from spark_app.vocabulary import names
+from spark_app.vocabulary.names import StreamState
+from spark_app.vocabulary.spark_names import UNNAMED, WORKLOAD
+from spark_app.vocabulary.spark_progress import Progress
+from spark_app.vocabulary.stream_measurements import measurements
 
 MAX_NAME: Final = 100
 """Characters of the name of a query in a label."""

@@ -3,7 +3,7 @@
 from spark_app.eventlog.diagnoses.stage import StageView
 from spark_app.eventlog.model import contention
 from spark_app.eventlog.model.host_load import HostLoad
-from spark_app.telemetry.spark_settings import is_local
+from spark_app.vocabulary.spark_settings import is_local
 
 
 def largest_slowdown(view: StageView) -> float | None:

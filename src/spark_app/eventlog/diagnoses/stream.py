@@ -14,7 +14,7 @@ from spark_app.eventlog.model.stream_queries import StreamQuery
 from spark_app.eventlog.model.stream_samples import StreamSample, together
 from spark_app.eventlog.model.streams import BatchKey
 from spark_app.redaction import excerpt
-from spark_app.telemetry.names import ADD_BATCH
+from spark_app.vocabulary.names import ADD_BATCH
 
 MAX_NAME: Final = 100
 

@@ -6,7 +6,7 @@ from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import StageAttempt, unmeasured_wait_ms
 from spark_app.eventlog.model.host_load import HostLoad
 from spark_app.eventlog.model.task_numbers import Totals
-from spark_app.telemetry.spark_settings import is_local
+from spark_app.vocabulary.spark_settings import is_local
 
 MIN_DESERIALIZE_MS: Final = 100
 """Time of deserialising tasks that says something about the processors of their hosts."""

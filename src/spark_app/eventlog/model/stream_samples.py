@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from spark_app.telemetry.spark_progress import Progress, StateOperatorProgress, sum_of_known
+from spark_app.vocabulary.spark_progress import Progress, StateOperatorProgress, sum_of_known
 
 KEPT: Final = 256
 """Samples are merged to this many when there are twice as many."""

@@ -16,7 +16,7 @@ from spark_app.eventlog.parse.events import (
     QueryTerminated,
     whole_number,
 )
-from spark_app.telemetry.spark_progress import Progress
+from spark_app.vocabulary.spark_progress import Progress
 
 MAX_QUERIES: Final = 200
 """Queries of an application that are known at once: one without a checkpoint is another query at each start."""

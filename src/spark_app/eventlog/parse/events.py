@@ -12,8 +12,8 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Raw, Struct, field
 
-from spark_app.telemetry.spark_names import JOB_DESCRIPTION, JOB_GROUP, STREAM_QUERY_ID, STREAM_TRIGGER
-from spark_app.telemetry.spark_progress import Progress
+from spark_app.vocabulary.spark_names import JOB_DESCRIPTION, JOB_GROUP, STREAM_QUERY_ID, STREAM_TRIGGER
+from spark_app.vocabulary.spark_progress import Progress
 
 Time = Annotated[int, Meta(ge=0, le=2**44)]
 """Milliseconds since the epoch; what is after the year 2500 was written by no Spark."""

@@ -8,7 +8,7 @@ from spark_app.eventlog.model.entities import StageAttempt
 from spark_app.eventlog.model.operators import has_python
 from spark_app.eventlog.replay.work import Work
 from spark_app.formatting import quantity, share
-from spark_app.telemetry.spark_settings import is_local
+from spark_app.vocabulary.spark_settings import is_local
 
 MAX_ERROR: Final = 0.25
 """Where the replay on the slots that there were is further off than this share, no other one is shown."""

@@ -23,7 +23,7 @@ from spark_app.eventlog.replay import blocked_time, limitations
 from spark_app.eventlog.replay.schedule import Piece, replay
 from spark_app.eventlog.replay.work import Part, Work
 from spark_app.formatting import size
-from spark_app.telemetry.spark_settings import is_local, is_local_cluster
+from spark_app.vocabulary.spark_settings import is_local, is_local_cluster
 
 What = Literal["cores", "executors", "memory", "partitions", "without"]
 UNLIMITED: Final = "unlimited"

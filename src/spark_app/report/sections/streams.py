@@ -16,7 +16,7 @@ from spark_app.report.limits import Limits
 from spark_app.report.scope import Scope
 from spark_app.report.sections.timeline import ticks
 from spark_app.report.values import quotient, whole
-from spark_app.telemetry.names import (
+from spark_app.vocabulary.names import (
     ADD_BATCH,
     COMMIT_OFFSETS,
     GET_BATCH,
@@ -24,7 +24,7 @@ from spark_app.telemetry.names import (
     QUERY_PLANNING,
     WAL_COMMIT,
 )
-from spark_app.telemetry.spark_progress import sum_of_known
+from spark_app.vocabulary.spark_progress import sum_of_known
 
 STOPPED: Final = "stopped"
 FAILED: Final = "failed"

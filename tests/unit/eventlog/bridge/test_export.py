@@ -18,10 +18,10 @@ from spark_app.eventlog.bridge.metrics import Aggregate, merged
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.labels import LabelSources
 from spark_app.eventlog.span_ids import SpanContext
-from spark_app.telemetry import spark_names
 from spark_app.telemetry.errors import TelemetryErrors
 from spark_app.telemetry.export import Exporters
 from spark_app.telemetry.otlp_client import OtlpClient, otlp_client
+from spark_app.vocabulary import spark_names
 from tests.receivers import PROTOCOLS, Protocol, Receiver, attributes, receiver
 from tests.unit.eventlog import log
 from tests.unit.eventlog.bridge.test_metrics import GROUP, aggregator, metered, program

@@ -25,7 +25,7 @@ from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import scheduler_delay_ms
 from spark_app.eventlog.parse.events import TaskEnd, TaskInfo, TaskMetrics
-from spark_app.telemetry.names import STREAM_PHASE_DURATION
+from spark_app.vocabulary.names import STREAM_PHASE_DURATION
 from tests.unit.eventlog import log, logs
 from tests.unit.eventlog.log import Line, ended, events_of, job, job_ended, read, stage, started, task
 

@@ -9,7 +9,7 @@ from spark_app.eventlog.comparison import baselines, profiling
 from spark_app.eventlog.comparison.profile import RunProfile
 from spark_app.eventlog.model.application import NAME
 from spark_app.eventlog.reader import read
-from spark_app.telemetry.spark_names import WORKLOAD
+from spark_app.vocabulary.spark_names import WORKLOAD
 from tests.unit.eventlog import log
 from tests.unit.eventlog.made import Run, Stage, Task
 

@@ -8,7 +8,7 @@ from spark_app.eventlog.diagnoses.stream import StreamView
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.stream_samples import StreamSample
 from spark_app.formatting import count, duration
-from spark_app.telemetry.names import ADD_BATCH
+from spark_app.vocabulary.names import ADD_BATCH
 
 MOST: Final = 0.5
 """The share of the run time of tasks in which they computed or waited for a processor, where the host is the cause."""

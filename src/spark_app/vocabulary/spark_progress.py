@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 from msgspec import Meta, Struct, field
 
-from spark_app.telemetry.names import ADD_BATCH
+from spark_app.vocabulary.names import ADD_BATCH
 
 Number = TypeVar("Number", int, float)
 WHOLE: Final = "triggerExecution"

@@ -5,7 +5,7 @@ OpenTelemetry has no semantic conventions for Spark; these names follow those of
 
 from typing import Final
 
-from spark_app.telemetry.names import APPLICATION, PHASE_MEANINGS, TRACEPARENT, Attribute, Metric, SpanName
+from spark_app.vocabulary.names import APPLICATION, PHASE_MEANINGS, TRACEPARENT, Attribute, Metric, SpanName
 
 APPLICATION_ID: Final = Attribute("spark.app.id", str, "id of the application, assigned by the cluster manager")
 APPLICATION_ATTEMPT: Final = Attribute(

@@ -58,7 +58,7 @@ LOCAL_FILES: Final[Mapping[str, str]] = {
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "sparkapp.JavaLocalFileSystem$Fs",
 }
 """Local files without a process for each. Other masters may have executors without the jar (`docs/decisions/0038`)."""
-ALONE: Final[Mapping[str, str]] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+LOOPBACK: Final[Mapping[str, str]] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 STOP_SECONDS: Final = 10
 POLL_SECONDS: Final = 0.05
 PIPELINE_ROOMS: Final = ("declarations", "engine", "execution", "quality", "spark", "warehouse")
@@ -261,7 +261,7 @@ def _embedded(properties: Mapping[str, str], log_file: Path, collector: str) -> 
         f'"-XX:ErrorFile={log_file.absolute().parent}/java-crash-%p.log"',
         mapping_options(require_java()),
     ]
-    alone = {**ALONE, **LOCAL_FILES} if is_local(properties) else {}
+    alone = {**LOOPBACK, **LOCAL_FILES} if is_local(properties) else {}
     return alone | dict(properties) | {OPTIONS: " ".join(options).strip()}
 
 

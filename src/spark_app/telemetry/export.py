@@ -33,7 +33,7 @@ _EXPORTERS: Final[Mapping[Signal, tuple[str, str]]] = {
     "logs": (f"{_OF_SDK}.{{}}._log_exporter", "OTLPLogExporter"),
 }
 """Module, by its protocol, and class."""
-_QUEUED: Final = 100
+_MAX_QUEUED: Final = 100
 AWAY_SECONDS: Final = 10.0
 """How long an endpoint that did not answer is not asked again; what is recorded meanwhile is sent from files."""
 _WINDOW_NANOSECONDS: Final = 1_000_000
@@ -125,7 +125,7 @@ class MetricSender:
         self._exporter = exporter
         self._errors = errors
         self._away_until = 0.0
-        self._queue: queue.Queue[tuple[MetricsData, Claim | None] | None] = queue.Queue(_QUEUED)
+        self._queue: queue.Queue[tuple[MetricsData, Claim | None] | None] = queue.Queue(_MAX_QUEUED)
         self._thread = threading.Thread(target=self._export_queued, name="metric-sender", daemon=True)
         self._thread.start()
 

@@ -30,7 +30,7 @@ CHANGES: Final = "_changes"
 RAW: Final = "raw files of "
 """How the name of a source begins among what a day is made of."""
 EFFECTS: Final = "effects.json"
-NOTHING: Final = -1
+NO_VERSION: Final = -1
 """Stands for the version of a table before its first one."""
 
 
@@ -50,7 +50,7 @@ class Period(msgspec.Struct, frozen=True):
     reads: Mapping[str, str] = {}
     is_done: bool = True
     is_rejected: bool = False
-    base: int = NOTHING
+    base: int = NO_VERSION
     first: str = ""
 
 

@@ -20,7 +20,7 @@ QUIET_SECONDS: Final = 180
 HEALTHY_SECONDS: Final = 90
 """How long services and scrapes may take after the end of an incident that took one away."""
 START: Final = "start it with scripts/start-full-stack.sh"
-BAD: Final = ("unhealthy", "starting", "restarting", "paused", "dead", "created", "exited (1")
+BAD_STATES: Final = ("unhealthy", "starting", "restarting", "paused", "dead", "created", "exited (1")
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def require_healthy(planting: Planting, project: str) -> None:
 def unhealthy(planting: Planting, project: str) -> list[str]:
     """The containers of the stack that are not healthy, and what Prometheus does not reach."""
     states = planting.docker.statuses(project)
-    bad = sorted(name for name, state in states.items() if any(word in state.lower() for word in BAD))
+    bad = sorted(name for name, state in states.items() if any(word in state.lower() for word in BAD_STATES))
     try:
         return bad + sorted({dict(labels)["instance"] for labels in planting.prometheus.values("up == 0")})
     except MachineError as error:

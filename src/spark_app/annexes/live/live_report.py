@@ -53,7 +53,7 @@ class LiveReport:
         if self._reader is None or _key(self._reader.tailer.log) != _key(log):
             self.close()
             self._reader = Reader(log, listen=self._forget)
-            self._eviction = Eviction(self._reader.app, kept=eviction.KEPT_OF_STREAMS, strips_at_end=False)
+            self._eviction = Eviction(self._reader.app, kept=eviction.MAX_OF_STREAMS, strips_at_end=False)
         reader, before = self._reader, self._reader.events
         for line in reader.tailer.new():
             reader.take(line)

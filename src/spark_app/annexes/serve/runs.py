@@ -20,7 +20,7 @@ from spark_app.eventlog.labels import TAGS, USER
 from spark_app.report import formatting
 from spark_app.settings import Prices
 
-REST: Final = 5
+PAUSE_FACTOR: Final = 5
 """How many times as long as the last look at the files took none follows."""
 MAX_REST_SECONDS: Final = 30.0
 PATIENCE_SECONDS: Final = 0.3
@@ -183,7 +183,9 @@ class Runs:
             look.set_exception(error)
         else:
             took = time.monotonic() - began
-            self._next_look = time.monotonic() + (min(REST * took, MAX_REST_SECONDS) if took > self._patience else 0)
+            self._next_look = time.monotonic() + (
+                min(PAUSE_FACTOR * took, MAX_REST_SECONDS) if took > self._patience else 0
+            )
             look.set_result(None)
 
     def newest_first(self, chosen: Chosen, *, most: int, skipped: int = 0) -> list[RunRow]:

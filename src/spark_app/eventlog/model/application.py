@@ -32,7 +32,7 @@ NAME: Final = "spark.observed.name"
 UNNAMED: Final = "pyspark-shell"
 """What PySpark calls an application that gives itself no name."""
 MAX_LOG_RECORDS: Final = 1000
-SIGNALS: Final = 128
+MAX_SIGNALS: Final = 128
 """From here on, an exit code is the number of a signal that has ended the process, as shells have it."""
 
 
@@ -157,7 +157,7 @@ class Application:
         A service, which waits for requests, is ended by a signal; the exit code is then 128 and more.
         """
         code = self.process_exit_code
-        return bool(self.program) and not self.can_type and code is not None and 0 <= code < SIGNALS
+        return bool(self.program) and not self.can_type and code is not None and 0 <= code < MAX_SIGNALS
 
     @property
     def has_begun(self) -> bool:

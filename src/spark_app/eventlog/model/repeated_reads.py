@@ -25,7 +25,7 @@ from spark_app.eventlog.parse.events import RddInfo, counted
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
-MOST: Final = 1000
+MAX_REMEMBERED: Final = 1000
 """How many sets of files, and how many caches, are remembered; those read longest ago are forgotten."""
 MAX_NUMBERS: Final = 20_000
 """How many numbers of operators that fill caches are remembered."""
@@ -333,7 +333,7 @@ def _cached(stage: StageAttempt) -> list[RddInfo]:
     return [rdd for rdd in stage.info.rdds if rdd.level.use_memory or rdd.level.use_disk]
 
 
-def keep(known: dict[Key, Value], key: Key, value: Value, *, most: int = MOST) -> None:
+def keep(known: dict[Key, Value], key: Key, value: Value, *, most: int = MAX_REMEMBERED) -> None:
     """Adds a value at the end; removes the oldest value if there are too many."""
     known[key] = value
     if len(known) > most:

@@ -30,7 +30,7 @@ from spark_app.eventlog.model.plan_names import (
 from spark_app.eventlog.model.repeated_reads import keep
 from spark_app.eventlog.parse.events import RddInfo
 
-MOST: Final = 2000
+MAX_REMEMBERED: Final = 2000
 """How many steps are remembered; those computed longest ago are forgotten."""
 MAX_PLACES: Final = 100
 """How many of the queries or stages that computed a step are remembered."""
@@ -48,7 +48,7 @@ _PARTIAL: Final = re.compile(r"\b(?:partial|merge)_")
 _JOIN: Final = re.compile(r"Join \[(.*?)\], \[(.*?)\], (\w+)", re.DOTALL)
 _NAMED: Final = re.compile(r" AS ([^\s,\[\]]+)#(\d+)L?$")
 _ATTRIBUTE: Final = re.compile(r"(?<![\w.`])[\w.`]*#(\d+)L?")
-_LONG: Final = 200
+_MAX_TEXT: Final = 200
 """Texts that are longer are remembered by their digests."""
 
 
@@ -175,7 +175,7 @@ class RepeatedWork:
         if len(work.places) < MAX_PLACES:
             work.name, work.places[place] = found.name, took
             work.source_rows = max(work.source_rows, found.source_rows)
-        keep(self._works, digest, work, most=MOST)
+        keep(self._works, digest, work, most=MAX_REMEMBERED)
 
 
 class _Steps:
@@ -310,7 +310,7 @@ def digest_of(text: str) -> str:
 
 def _short(text: str) -> str:
     """A text, or where it is long a digest of it, which seems to have columns of sources."""
-    return text if len(text) <= _LONG else f"{text[:40]}…{digest_of(text)}#"
+    return text if len(text) <= _MAX_TEXT else f"{text[:40]}…{digest_of(text)}#"
 
 
 def _texts(rows: Rows) -> str:

@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from spark_app.eventlog.bridge.export import POINTS, Window, metrics_data, resource_of, sdk_spans
+from spark_app.eventlog.bridge.export import MAX_POINTS, Window, metrics_data, resource_of, sdk_spans
 from spark_app.eventlog.bridge.metrics import Aggregate, merged
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.labels import LabelSources
@@ -275,7 +275,7 @@ def test_a_request_is_never_too_large() -> None:
     requests = list(metrics_data(many, TOTAL, environment="test"))
     assert len(requests) > 1
     sizes = [sum(1 for _ in points(request)) for request in requests]
-    assert max(sizes) < POINTS + 20
+    assert max(sizes) < MAX_POINTS + 20
     names = [
         resource.resource.attributes["service.name"] for request in requests for resource in request.resource_metrics
     ]

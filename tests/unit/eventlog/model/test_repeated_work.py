@@ -152,7 +152,7 @@ def test_only_so_many_steps_are_remembered(monkeypatch: pytest.MonkeyPatch) -> N
     """With room for one, each of two steps in turn is forgotten before it comes again."""
     plans = [grouped(ids=70 * number, source="/sales" if number % 2 else "/returns") for number in range(4)]
     assert len(works(*plans)) == 2
-    monkeypatch.setattr(repeated_work, "MOST", 1)
+    monkeypatch.setattr(repeated_work, "MAX_REMEMBERED", 1)
     assert works(*plans) == []
 
 

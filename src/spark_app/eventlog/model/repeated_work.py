@@ -52,7 +52,7 @@ _MAX_TEXT: Final = 200
 """Texts that are longer are remembered by their digests."""
 
 
-class Took(NamedTuple):
+class StepTime(NamedTuple):
     """What a step took in a query, or in a stage of RDDs.
 
     Attributes:
@@ -90,7 +90,7 @@ class Work:
 
     name: str
     is_of_rdds: bool = False
-    places: dict[int, Took] = field(default_factory=dict)
+    places: dict[int, StepTime] = field(default_factory=dict)
     source_rows: float = 0.0
 
     @property
@@ -151,7 +151,7 @@ class RepeatedWork:
         if job is None or job.query is not None or job.batch is not None or not begins or not is_whole:
             return
         digest = digest_of(f"{info.name} {sorted(begins)}")
-        self._note(digest, Work(info.name, is_of_rdds=True), info.id, Took(0.0, *[float(stage.totals.run_ms)] * 2))
+        self._note(digest, Work(info.name, is_of_rdds=True), info.id, StepTime(0.0, *[float(stage.totals.run_ms)] * 2))
 
     def query_ended(self, query: Query, stages: Sequence[StageAttempt], numbers: Mapping[int, int]) -> None:
         """Takes note of what a query has computed; a batch of a stream computes it from other rows each time."""
@@ -165,12 +165,12 @@ class RepeatedWork:
         ran = [_Ran(stage.totals.run_ms, {each.id for each in stage.info.accumulables}) for stage in stages]
         for step in _Steps(plan.root, query.id).found[-MAX_STEPS:]:
             source, passed = _source_rows(step.operator)
-            took = _took(step.operator, plan.root, ran)._replace(rows=passed)
+            took = _step_time(step.operator, plan.root, ran)._replace(rows=passed)
             for digest in step.digests if took.most_ms else ():
                 known = Work(step.operator.text or step.operator.name, source_rows=source)
                 self._note(f"{session} {digest}", known, query.id, took)
 
-    def _note(self, digest: str, found: Work, place: int, took: Took) -> None:
+    def _note(self, digest: str, found: Work, place: int, took: StepTime) -> None:
         work = self._works.pop(digest, None) or found
         if len(work.places) < MAX_PLACES:
             work.name, work.places[place] = found.name, took
@@ -317,7 +317,7 @@ def _texts(rows: Rows) -> str:
     return " ".join([rows.text, *sorted(rows.filters)])
 
 
-def _took(step: Operator, root: Operator, stages: Sequence[_Ran]) -> Took:
+def _step_time(step: Operator, root: Operator, stages: Sequence[_Ran]) -> StepTime:
     """What a step and all that it needs took in the stages of its query."""
     own = _numbers(step)
     others = [operator for _, operator in root.walk() if not own.issuperset(operator.accumulables)]
@@ -332,7 +332,7 @@ def _took(step: Operator, root: Operator, stages: Sequence[_Ran]) -> Took:
         most += run_ms
         least += 0 if beside else run_ms
         likely += run_ms * (inside / (inside + sum(beside)) if beside and inside else not beside)
-    return Took(least, likely, most)
+    return StepTime(least, likely, most)
 
 
 def _numbers(operator: Operator) -> set[int]:

@@ -18,7 +18,7 @@ card has all."""
 
 
 def main_scores(found: Evaluation) -> dict[str, float | None]:
-    """The scores by which versions are told apart at a glance."""
+    """The scores that distinguish versions at a glance."""
     return {name: found.scores[name].value for name in (AVERAGE_PRECISION, "roc_auc") if name in found.scores}
 
 

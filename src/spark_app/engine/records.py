@@ -155,7 +155,7 @@ def _kind(name: str) -> Column:
 
 
 def _typed(field: StructField) -> Column:
-    """A field of a value in the type of its column; null if it has another type, which `_reason` tells from none."""
+    """A field of a value in the type of its column; null if it has another type, as `_reason` says."""
     return json_types.column(Value(_kind(field.name), partial(_field, field.name)), field.dataType)
 
 

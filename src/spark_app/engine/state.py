@@ -134,7 +134,7 @@ def apply(context: DailyContext, state: State, compute: Compute, reads: Reads, c
         confirm: Checks the state as of the day.
 
     Raises:
-        InputError: A later day has to be applied again, and its rows were rejected meanwhile.
+        InputError: A later day has to be applied again, and its rows have been rejected since.
     """
     with context.warehouse.lock(f"state-{state.name}"):
         days, day = context.warehouse.periods.days(state.name), context.date

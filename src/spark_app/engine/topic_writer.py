@@ -17,7 +17,7 @@ from spark_app.spark.kafka import client_options, sink_options
 from spark_app.warehouse import hadoop_files
 
 MAX_FILES: Final = 1_800
-"""Files of a demo that each outgoing topic keeps; nobody reads them. An hour at one file in two seconds."""
+"""Files of a demo that each outgoing topic keeps; no query reads them. An hour at one file in two seconds."""
 
 
 MAX_RECORD_BYTES: Final = 2**20

@@ -43,7 +43,7 @@ class RunInfo:
         unread: How many lines cannot be parsed.
         card: The model that it is about; None for a run about something else.
         trouble: Why there is no card, though there is a file.
-        columns: Of which columns those of its tables are made; none where the file cannot be read.
+        columns: By column of its tables the columns that it is computed from; none where the file cannot be read.
     """
 
     folder: Path

@@ -1,4 +1,4 @@
-"""What Spark is told about whose work it does: properties and settings that hold for a while."""
+"""Tells Spark whose work it does: properties and settings that hold for a while."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -110,7 +110,7 @@ def setting(spark: SparkSession, key: str, value: str) -> Iterator[None]:
 
 
 def _mark_driver_lines(spark: SparkSession, trace_id: str | None, *, key: str = MDC_TRACE_ID) -> None:
-    """Executors mark the lines of their tasks by themselves; the driver's thread that serves us has to be told."""
+    """Executors mark the lines of their tasks by themselves; the driver's thread that serves this one needs it set."""
     jvm: Any = spark.sparkContext._jvm
     if trace_id is None:
         jvm.org.slf4j.MDC.remove(key)

@@ -96,7 +96,7 @@ def topic_ids(spark: SparkSession, kafka: Kafka, topics: Iterable[str]) -> dict[
     unset = jvm.org.apache.kafka.common.Uuid.ZERO_UUID.toString()  # of brokers before Kafka 2.8
     try:
         admin = jvm.org.apache.kafka.clients.admin.Admin.create(_properties(jvm, kafka, _TIMEOUTS))
-    except Py4JJavaError:  # settings that Kafka refuses, of which the query tells
+    except Py4JJavaError:  # settings that Kafka refuses, which the query reports
         return ids
     try:
         described = admin.describeTopics(jvm.java.util.ArrayList(list(topics))).topicNameValues()

@@ -198,7 +198,7 @@ class Sampler:
         it, and this one would get it back late.
         """
         if sys.getswitchinterval() != self._set:
-            self._given = self._set = sys.getswitchinterval()  # the program has set it meanwhile
+            self._given = self._set = sys.getswitchinterval()  # the program has set it since
         return self._set != self._given
 
     def _learn(self, late_ns: int, *, has_asked_soon: bool) -> None:
@@ -300,7 +300,7 @@ class Sampler:
         if number is None or not sys.platform.startswith("linux"):
             return None
         try:
-            # The clock of a thread by its number (`make_thread_cpuclock` of Linux): it may have ended meanwhile.
+            # The clock of a thread by its number (`make_thread_cpuclock` of Linux): it may have ended by now.
             return time.clock_gettime_ns((~number << 3) | 6)
         except OSError:
             return None

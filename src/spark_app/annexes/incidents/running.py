@@ -1,4 +1,4 @@
-"""Plants an incident, notes when each of its signs was first seen, and undoes it, whatever happens meanwhile."""
+"""Plants an incident, notes when each of its signs was first seen, and undoes it, whatever happens before that."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""A page that is rendered again while somebody looks at it, at most for a share of the time."""
+"""A page that is rendered again while a browser shows it, at most for a share of the time."""
 
 import threading
 import time

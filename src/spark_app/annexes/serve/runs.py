@@ -58,7 +58,7 @@ class RunRow:
         about: The slice of the run, or the workload of the application.
         id: Of the run, or of the application.
         started: Milliseconds since the epoch.
-        duration_ms: None while it runs, and where nothing told how long a killed run lasted.
+        duration_ms: None while it runs, and for a killed run without a recorded end.
         spent: What its executors took; None where they served other runs, too.
         profile: The path of its run profile in their folder, with which it can be compared; None without one.
         labels: Whom it belongs to.
@@ -179,7 +179,7 @@ class Runs:
         began = time.monotonic()
         try:
             self._index.refresh()
-        except BaseException as error:  # noqa: BLE001 - whoever waits for it raises it
+        except BaseException as error:  # noqa: BLE001 - the thread that waits for it raises it
             look.set_exception(error)
         else:
             took = time.monotonic() - began
@@ -217,7 +217,7 @@ class Runs:
             raise InputError(f"{path} is not a run profile: {error}") from error
 
     def report(self, name: str) -> bytes | None:
-        """A report; None where there is none of this name.
+        """A report; None without one of this name.
 
         Raises:
             InputError: The storage refuses, or does not answer.

@@ -18,7 +18,7 @@ MAX_QUERIES: Final = 16
 """How many queries (with all below them) and jobs without a query are kept whole after their ends: tasks that were
 killed with a job end after it."""
 MAX_OF_STREAMS: Final = 200
-"""The same, for a report of streaming queries that is made while they run, or at their end."""
+"""The same, for a report of streaming queries while they run, or at their end."""
 MAX_BARE: Final = 500
 """How many queries and batches are kept after that, without their jobs: a job that begins late finds its parent. And
 how many sessions and operations of Spark Connect are kept after their ends."""
@@ -28,7 +28,7 @@ _NO_PLAN: Final = Raw(b'{"nodeName":"forgotten"}')
 
 
 class Eviction:
-    """Forgets by the order of events alone, so that whoever reads a log again forgets at the same places.
+    """Forgets by the order of events alone, so that a second reader of a log forgets at the same places.
 
     Attributes:
         forgotten: How many queries, and jobs without a query, are not kept whole any more.

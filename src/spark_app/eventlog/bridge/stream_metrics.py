@@ -48,7 +48,7 @@ class StreamMetrics:
         counted.count(names.STREAM_RESTARTS, more=int(query.is_restart))
 
     def progressed(self, numbers: Numbers, progress: Progress) -> None:
-        """Counts a micro-batch, unless the log has told of it before."""
+        """Counts a micro-batch, unless the log had it before."""
         query = self._app.streams.queries[progress.query]
         if self._measures_itself or query.progress is not progress:
             return

@@ -78,7 +78,7 @@ def changes(before: RunProfile, now: RunProfile, settings: Sequence[Setting]) ->
 
 
 def _listed(what: str, texts: list[str]) -> Iterator[Change]:
-    """A line for each text, or one that says that there is none."""
+    """A line for each text, or one for no text."""
     for text in islice(texts, MAX_LISTED):
         yield Change(what, text)
     if len(texts) > MAX_LISTED:

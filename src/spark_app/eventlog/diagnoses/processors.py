@@ -7,7 +7,7 @@ from spark_app.vocabulary.spark_settings import is_local
 
 
 def largest_slowdown(view: StageView) -> float | None:
-    """How much longer computation may have taken than on a processor of its own, at most; None if nothing tells."""
+    """How much longer computation may have taken than on a processor of its own, at most; None if not measured."""
     measured = [load_of(view), contention.of_deserializing(view.stage.totals)]
     if view.stage.totals.deserialize_cpu_ns < contention.SOME_SLICES_NS:
         measured.append(contention.of_all_deserializing(view.app))

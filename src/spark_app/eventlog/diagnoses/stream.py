@@ -54,7 +54,7 @@ class StreamView:
 
     @cached_property
     def slowdown(self) -> float:
-        """How much longer computation took on the hosts than on processors of its own; 1 where nothing tells."""
+        """How much longer computation took on the hosts than on processors of its own; 1 where it was not measured."""
         return contention.slowdown_between(self.app, self.total.started, self.total.ended) or 1.0
 
     @property

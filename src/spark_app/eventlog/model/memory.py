@@ -35,7 +35,7 @@ class MemorySample:
 
 
 class MemoryHistory:
-    """What reports told of the memory of an executor.
+    """What reports say of the memory of an executor.
 
     Attributes:
         samples: One for each stage, in the order of their first reports; neighbours are merged where there are many.

@@ -1,4 +1,4 @@
-"""How long an application would have taken with a change: its schedule, made once more with other slots or tasks.
+"""How long an application would have taken with a change: its schedule, computed again with other slots or tasks.
 
 Each stage begins as long after the stage that ended last before it as it did: the driver takes the same time. Its tasks
 take the time that they took, one after another on the slots that are free. A time in which no task of the application

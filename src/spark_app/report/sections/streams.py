@@ -30,7 +30,7 @@ STOPPED: Final = "stopped"
 FAILED: Final = "failed"
 MAX_TICKS: Final = 5
 MAX_TOPICS: Final = 4
-"""Lines of one chart that can still be told apart: the topics that are furthest behind."""
+"""Lines of one chart that a reader can still distinguish: the topics that are furthest behind."""
 WAITED_INTERVALS: Final = 1.5
 """A query without a batch for longer than this many intervals of its trigger has found nothing to read."""
 WAITED_BATCHES: Final = 2.0

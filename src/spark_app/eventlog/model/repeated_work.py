@@ -27,7 +27,7 @@ from spark_app.eventlog.model.plan_names import (
     REUSED_EXCHANGE,
     parts,
 )
-from spark_app.eventlog.model.repeated_reads import keep
+from spark_app.eventlog.model.repeated_reads import remember
 from spark_app.eventlog.parse.events import RddInfo
 
 MAX_REMEMBERED: Final = 2000
@@ -78,7 +78,7 @@ class Rows(NamedTuple):
 
 
 @dataclass(slots=True)
-class Work:
+class RepeatedStep:
     """A step that was computed several times.
 
     Attributes:
@@ -136,12 +136,12 @@ class RepeatedWork:
 
     def __init__(self) -> None:
         """Nothing was computed yet."""
-        self._works: dict[str, Work] = {}
+        self._steps: dict[str, RepeatedStep] = {}
 
     @property
-    def works(self) -> list[Work]:
+    def steps(self) -> list[RepeatedStep]:
         """The steps that were computed several times."""
-        return [work for work in self._works.values() if len(work.places) > 1]
+        return [step for step in self._steps.values() if len(step.places) > 1]
 
     def stage_ended(self, stage: StageAttempt, job: Job | None) -> None:
         """Takes note of a whole stage of RDDs; the log does not tell what Python functions it called."""
@@ -151,7 +151,9 @@ class RepeatedWork:
         if job is None or job.query is not None or job.batch is not None or not begins or not is_whole:
             return
         digest = digest_of(f"{info.name} {sorted(begins)}")
-        self._note(digest, Work(info.name, is_of_rdds=True), info.id, StepTime(0.0, *[float(stage.totals.run_ms)] * 2))
+        self._note(
+            digest, RepeatedStep(info.name, is_of_rdds=True), info.id, StepTime(0.0, *[float(stage.totals.run_ms)] * 2)
+        )
 
     def query_ended(self, query: Query, stages: Sequence[StageAttempt], numbers: Mapping[int, int]) -> None:
         """Takes note of what a query has computed; a batch of a stream computes it from other rows each time."""
@@ -167,15 +169,15 @@ class RepeatedWork:
             source, passed = _source_rows(step.operator)
             took = _step_time(step.operator, plan.root, ran)._replace(rows=passed)
             for digest in step.digests if took.most_ms else ():
-                known = Work(step.operator.text or step.operator.name, source_rows=source)
+                known = RepeatedStep(step.operator.text or step.operator.name, source_rows=source)
                 self._note(f"{session} {digest}", known, query.id, took)
 
-    def _note(self, digest: str, found: Work, place: int, took: StepTime) -> None:
-        work = self._works.pop(digest, None) or found
-        if len(work.places) < MAX_PLACES:
-            work.name, work.places[place] = found.name, took
-            work.source_rows = max(work.source_rows, found.source_rows)
-        keep(self._works, digest, work, most=MAX_REMEMBERED)
+    def _note(self, digest: str, step: RepeatedStep, place: int, took: StepTime) -> None:
+        known = self._steps.pop(digest, None) or step
+        if len(known.places) < MAX_PLACES:
+            known.name, known.places[place] = step.name, took
+            known.source_rows = max(known.source_rows, step.source_rows)
+        remember(self._steps, digest, known, limit=MAX_REMEMBERED)
 
 
 class _Steps:

@@ -120,7 +120,7 @@ def required() -> Project:
 def _table(file: Path) -> Mapping[str, Any] | None:
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError):  # nothing says that it is a project of spark-app
+    except (OSError, UnicodeDecodeError):  # nothing says that it is one of ours
         return None
     except tomllib.TOMLDecodeError as error:
         if f"tool.{TABLE}" in file.read_text(encoding="utf-8"):

@@ -184,7 +184,7 @@ def application(
         spark: The session.
         settings: The configuration.
         name: The name that telemetry has.
-        listener: Hears how runs get on; nobody by default.
+        listener: Hears how runs get on; none by default.
     """
     warehouse = Warehouse(spark, settings.warehouse_path, pipelines.declared_tables())
     telemetry = setup.start(service_version="0", environment="test", application=name)

@@ -12,15 +12,15 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from spark_app.engine import expectation_metrics
 from spark_app.engine.progress import ProgressListener
 from spark_app.errors import InputError, QualityGateError, ReconciliationError
 from spark_app.quality.results import ExpectationResult
 from spark_app.runs.run_record import DUPLICATES, PUBLISHED, QUARANTINED, READ
 from spark_app.settings import Settings
 from spark_app.spark import job_properties
-from spark_app.telemetry import expectation_metrics
-from spark_app.telemetry.names import StepKind
 from spark_app.telemetry.run_telemetry import RunTelemetry, StepTelemetry
+from spark_app.vocabulary.names import StepKind
 from spark_app.warehouse import delta_log, raw_files
 from spark_app.warehouse.delta_log import Commit
 from spark_app.warehouse.origin import Origin, RawDay

@@ -22,7 +22,7 @@ from spark_app.engine.history import Validity, effects
 from spark_app.errors import InputError
 from spark_app.warehouse import delta_log, hadoop_files
 from spark_app.warehouse.delta_log import Commit
-from spark_app.warehouse.periods import CHANGES, NOTHING, Effect, Period
+from spark_app.warehouse.periods import CHANGES, NO_VERSION, Effect, Period
 from spark_app.warehouse.tables import DELETED, PERIOD, Table, kept
 
 Compute = Callable[[datetime.date, DataFrame], DataFrame]
@@ -92,7 +92,7 @@ def as_of(context: DailyContext, state: State, day: datetime.date) -> DataFrame:
 
 def _is_kept(context: DailyContext, state: State, version: int) -> bool:
     """Whether all files of a version are there: a vacuum deletes those that the newest version does not have."""
-    if version in (NOTHING, delta_log.last_version(context.spark, context.warehouse.path(state.name))):
+    if version in (NO_VERSION, delta_log.last_version(context.spark, context.warehouse.path(state.name))):
         return True
     try:
         files = {*context.table(state.name, version=version).inputFiles()}
@@ -129,7 +129,7 @@ def _changes(context: DailyContext, state: State) -> DataFrame:
 
 
 def _version(context: DailyContext, state: State, version: int) -> DataFrame:
-    if version == NOTHING:
+    if version == NO_VERSION:
         return context.spark.createDataFrame([], context.warehouse.tables[state.name].schema)
     rows = context.table(state.name, version=version)
     missing = [field for field in context.warehouse.tables[state.name].schema if field.name not in rows.columns]
@@ -149,7 +149,7 @@ def apply(context: DailyContext, state: State, compute: Compute, reads: Reads, c
         confirm: Checks the state as of the day.
 
     Raises:
-        InputError: A later day has to be applied again, and its rows were rejected meanwhile.
+        InputError: A later day has to be applied again, and its rows have been rejected since.
     """
     with context.warehouse.lock(f"state-{state.name}"):
         days, day = context.warehouse.periods.days(state.name), context.date
@@ -247,7 +247,7 @@ class _Rewind:
         """The version to begin with, the first day on top of it, and the days to apply: all, if it is gone."""
         before = self._day_before(again[0])
         if before is None:
-            return NOTHING, str(again[0]), again
+            return NO_VERSION, str(again[0]), again
         period = self._days[before]
         if self._is_kept(period.base):
             return period.base, period.first or str(again[0]), again
@@ -256,7 +256,7 @@ class _Rewind:
         )
         every = sorted({*self._days, self._day})
         self._later, self._is_deferred = [], False
-        return NOTHING, str(every[0]), every
+        return NO_VERSION, str(every[0]), every
 
     def _day_before(self, day: datetime.date) -> datetime.date | None:
         return max((each for each in self._days if each < day), default=None)

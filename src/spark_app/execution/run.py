@@ -23,11 +23,11 @@ from spark_app.runs.run_record import RunRecord, StaleDay
 from spark_app.settings import Settings, load_pipeline_config
 from spark_app.spark.known_errors import translate_errors
 from spark_app.spark.session import StartingJvm
-from spark_app.telemetry import names
 from spark_app.telemetry.exceptions import summary_of
-from spark_app.telemetry.names import Outcome
 from spark_app.telemetry.run_identity import RunIdentity, outcome_of
-from spark_app.telemetry.spark_names import WORKLOAD
+from spark_app.vocabulary import names
+from spark_app.vocabulary.names import Outcome
+from spark_app.vocabulary.spark_names import WORKLOAD
 from spark_app.warehouse.hadoop_files import SparkReader
 
 LOG: Final = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from spark_app.runs.run_record import RunRecord
 from spark_app.settings import Settings
 from spark_app.spark import call_sites
 from spark_app.spark.known_errors import translate_errors
-from spark_app.telemetry.spark_names import WORKLOAD
+from spark_app.vocabulary.spark_names import WORKLOAD
 from spark_app.warehouse.tables import Warehouse
 
 ML: Final = "spark-app ml"

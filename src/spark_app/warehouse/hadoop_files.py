@@ -20,7 +20,7 @@ _HEADER_BYTES: Final = 64 * 1024
 
 
 def read_text(spark: SparkSession, path: str) -> str | None:
-    """The content of a small file on any path that Spark can read; None where there is none."""
+    """The content of a small file on any path that Spark can read; None without a file."""
     file = jvm(spark).org.apache.hadoop.fs.Path(path)
     system = file.getFileSystem(hadoop(spark))
     if not system.exists(file):
@@ -85,7 +85,7 @@ class StoredFile(NamedTuple):
 
 
 ListFolder = Callable[[str], list[StoredFile]]
-"""Lists a folder, or a file, which is itself: what is not hidden, in order of name; empty where there is none."""
+"""Lists a folder, or a file, which is itself: what is not hidden, in order of name; empty without a folder."""
 
 
 def listed(spark: SparkSession, folder: str) -> list[StoredFile]:
@@ -209,7 +209,7 @@ def delete(spark: SparkSession, folder: str) -> None:
 
 
 def first_line(spark: SparkSession, file: str, *, encoding: str = "UTF-8") -> str:
-    """The first line of a text file, which may be compressed, that is not blank; empty if there is none.
+    """The first line of a text file, which may be compressed, that is not blank; empty without such a line.
 
     Raises:
         InputError: It cannot be read.

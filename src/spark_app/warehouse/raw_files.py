@@ -58,7 +58,7 @@ class FileFormat:
     declared: str = ""
 
     def set(self, key: str, value: object) -> str:
-        """What somebody has to do who wants to change how CSV is read."""
+        """What an operator has to do to change how CSV is read."""
         if self.declared:
             return f"set {_OPTIONS.get(key, key)}={value!r} in {self.declared}"
         shown = str(value).lower() if isinstance(value, bool) else repr(value)
@@ -149,7 +149,7 @@ def json_rows(lines: DataFrame, *, schema: StructType) -> DataFrame:
     A line that is anything but one object, or has a key twice, is malformed. Spark stops at the end of the first object
     and would drop what follows, so a line is read as the first element of an array whose second one must come next.
     It reads a number with a fraction or an exponent as a double; to find those that a double does not hold, by a
-    regular expression on each line, made reading 1.5 times as expensive. Whole numbers keep every digit.
+    regular expression on each line, costs 1.5 times as much to read. Whole numbers keep every digit.
 
     Columns in: value (string), source_file (string).
     """

@@ -43,7 +43,8 @@ RUN pip install --no-cache-dir --no-deps --no-build-isolation ${LIBRARY} \
     && ln -s "$(python -c 'import pyspark; print(pyspark.__path__[0])')" /opt/venv/spark \
     && ln -s spark-app /opt/venv/bin/spark-app.py \
     && python -m spark_app.spark.jars \
-    && python -m spark_app.spark.jars s3
+    && python -m spark_app.spark.jars s3 \
+    && python -m spark_app.spark.jars jdbc
 # In a layer after the jars: the archive depends on the order in which the jar folder is listed, which a layer may change.
 RUN python -m spark_app.spark.class_data_archive && ln -s /opt/cache/spark-app/class-data/*.jsa /opt/cache/spark-app/class-data.jsa
 

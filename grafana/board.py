@@ -8,9 +8,9 @@ from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.models import dashboard
 
 from grafana.panels import METRICS, Panel
-from spark_app.telemetry import names, spark_names
-from spark_app.telemetry.names import Attribute
-from spark_app.telemetry.prometheus_names import label, series
+from spark_app.vocabulary import names, spark_names
+from spark_app.vocabulary.names import Attribute
+from spark_app.vocabulary.prometheus_names import label, series
 
 COLUMNS: Final = 24
 TAG: Final = "spark-app"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
-from spark_app.telemetry import names, spark_names
-from spark_app.telemetry.prometheus_names import label
+from spark_app.vocabulary import names, spark_names
+from spark_app.vocabulary.prometheus_names import label
 
 
 @dataclass(frozen=True)

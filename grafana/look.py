@@ -7,14 +7,14 @@ from typing import Final
 from grafana_foundation_sdk.models import dashboard
 
 from grafana.links import Link
-from spark_app.telemetry import names
+from spark_app.vocabulary import names
 
 Colors = Mapping[float | None, str]
 Texts = Mapping[str, tuple[str, str]]
 
 NEUTRAL: Final = "blue"
 """The color of a value that is neither good nor bad by itself."""
-NOTHING: Final = "None in this time range, if Telemetry arrives"
+NO_DATA: Final = "None in this time range, if Telemetry arrives"
 UNKNOWN: Final = "Not known: Prometheus has no answer about it"
 OTHERS: Final = "others"
 """The series of all that are not among the first."""
@@ -87,7 +87,7 @@ class Look:
     color: str | None = None
     series: Sequence[str] = ()
     texts: Texts = field(default_factory=dict)
-    empty: str = NOTHING
+    empty: str = NO_DATA
     maximum: float | None = None
     interval: str | None = None
 

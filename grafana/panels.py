@@ -11,7 +11,7 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 from grafana.look import NEUTRAL, OTHERS, Column, Look, fields, links
 from grafana.queries import first_and_others
-from spark_app.telemetry.names import Attribute
+from spark_app.vocabulary.names import Attribute
 
 METRICS: Final = common.DataSourceRef(type_val="prometheus", uid="${datasource}")
 TRACES: Final = common.DataSourceRef(type_val="jaeger", uid="${traces}")

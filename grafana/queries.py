@@ -1,10 +1,10 @@
-"""PromQL over the metrics of the catalogue, `spark_app.telemetry.names`."""
+"""PromQL over the metrics of the catalogue, `spark_app.vocabulary.names`."""
 
 from typing import Final
 
-from spark_app.telemetry import names, spark_names
-from spark_app.telemetry.names import Attribute, Metric
-from spark_app.telemetry.prometheus_names import label, series
+from spark_app.vocabulary import names, spark_names
+from spark_app.vocabulary.names import Attribute, Metric
+from spark_app.vocabulary.prometheus_names import label, series
 
 RANGE: Final = "$__range"
 INTERVAL: Final = "$__interval"

@@ -11,8 +11,8 @@ from grafana.links import Link
 from grafana.look import NONE_IS_GOOD, UNKNOWN, Column, Look
 from grafana.panels import Panel, Query, figure, rows
 from grafana.queries import BRIDGE, COLLECTOR, RANGE, known
-from spark_app.telemetry import names
-from spark_app.telemetry.prometheus_names import label
+from spark_app.vocabulary import names
+from spark_app.vocabulary.prometheus_names import label
 
 RULES: Final = Path(__file__).resolve().parents[1] / "prometheus" / "rules"
 FIRING: Final = "suffix: firing"

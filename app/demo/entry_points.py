@@ -3,7 +3,6 @@
 import datetime
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -41,12 +40,10 @@ def make_if_missing(
     from app.demo import shop
     from app.demo.ledger import LEDGER_NAME, Day, read_ledger
     from spark_app.errors import InputError, UsageError
-    from spark_app.warehouse import hadoop_files
-    from spark_app.warehouse.source_files import SourceFiles
+    from spark_app.warehouse.source_files import origin
 
-    known = [SourceFiles.of(settings, source) for source in sources if source in shop.SOURCES]
-    list_folder = partial(hadoop_files.listed, spark)
-    missing = [files.where(date) for files in known if not files.of_day(list_folder, date)]
+    known = [origin(settings, source) for source in sources if source in shop.SOURCES]
+    missing = [files.where(date) for files in known if not files.is_delivered(spark, date)]
     if not missing:
         return
     folder = Path(settings.raw_path)

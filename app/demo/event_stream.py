@@ -56,7 +56,7 @@ COHORTS: Final = 10
 COHORT_MS: Final = 5 * MINUTE_MS
 """Customers shop in turns, a tenth of them at a time: each is away for 45 minutes, so that sessions end."""
 
-ALONE: Final = (
+SINGLE_FAULTS: Final = (
     *("hot_user", "unknown_user", "very_late", "unknown_click", "negative_amount"),
     *MALFORMED,
 )
@@ -123,9 +123,9 @@ class _Stream:
 
     def _next(self, at: int) -> Record:
         if not self._due or self._due[0][0] > at:
-            alone = self._take(ALONE)
-            if alone is not None and (alone != "very_late" or at >= self._start_ms + SETTLED_MS):
-                return self._alone(at, alone)
+            fault = self._take(SINGLE_FAULTS)
+            if fault is not None and (fault != "very_late" or at >= self._start_ms + SETTLED_MS):
+                return self._single_fault(at, fault)
             if self._shop.unit() < IMPRESSION_RATIO:
                 return self._shown(at)
             self._visit(at)
@@ -159,7 +159,7 @@ class _Stream:
             self._send_later(at + delay, self._click(shown.key)._replace(fault=late))
         return self._sent(shown, at)
 
-    def _alone(self, at: int, kind: str) -> Record:
+    def _single_fault(self, at: int, kind: str) -> Record:
         match kind:
             case "very_late":  # a view, so that queries without a watermark have the same answer
                 at -= self._placing.between(*VERY_LATE_MS)

@@ -12,7 +12,7 @@ from kafka.errors import KafkaError
 from app.demo.event_records import TOPICS, Record
 from spark_app.errors import ConfigError, MachineError
 from spark_app.execution.kafka_topics import create_topics
-from spark_app.telemetry.names import TRACEPARENT
+from spark_app.vocabulary.names import TRACEPARENT
 
 PARTITIONS: Final = 3
 LINGER_MS: Final = 20

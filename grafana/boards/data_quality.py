@@ -6,8 +6,8 @@ from grafana.look import NONE_IS_GOOD, UNKNOWN, Column, Look
 from grafana.panels import Panel, Query, bars, figure, points, ranking, rows, top
 from grafana.queries import INTERVAL, RANGE, added, grown, known, largest, last, legend
 from grafana.verdict import verdict
-from spark_app.telemetry import names
-from spark_app.telemetry.prometheus_names import label
+from spark_app.vocabulary import names
+from spark_app.vocabulary.prometheus_names import label
 
 ONWARD = (links.RUNS_OF, links.TRACES_OF, links.LOGS_OF)
 BY_EXPECTATION = (names.PIPELINE, names.TABLE, names.EXPECTATION)

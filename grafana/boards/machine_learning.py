@@ -9,8 +9,8 @@ from grafana.panels import FIRST, VALUES, Panel, Query, bars, figure, points, ra
 from grafana.queries import INTERVAL, OF_PIPELINE, RANGE, added, grown, largest, last, legend, mean
 from grafana.verdict import verdict
 from spark_app.runs.model_card import SHIFTED, SHIFTING
-from spark_app.telemetry import names
-from spark_app.telemetry.prometheus_names import label, series
+from spark_app.vocabulary import names
+from spark_app.vocabulary.prometheus_names import label, series
 
 ONWARD: Final = (links.RUNS_OF, links.TRACES_OF, links.LOGS_OF)
 MODELS: Final = Choice("pipeline", "Model", series(names.ML_PROMOTIONS), names.PIPELINE)

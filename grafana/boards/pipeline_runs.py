@@ -19,8 +19,8 @@ from grafana.queries import (
     step,
 )
 from grafana.verdict import verdict
-from spark_app.telemetry import names
-from spark_app.telemetry.prometheus_names import label
+from spark_app.vocabulary import names
+from spark_app.vocabulary.prometheus_names import label
 
 ONWARD = (links.TRACES_OF, links.LOGS_OF)
 NEVER = {"0": ("not scheduled", "text")}

@@ -6,7 +6,7 @@ from grafana.look import NONE_IS_GOOD, ONE_IS_GOOD, UNKNOWN, UP, Column, Look
 from grafana.panels import Panel, Query, alerts, bars, figure, lines, lines_of_log, rows, states, top
 from grafana.queries import FAILED, INTERVAL, RANGE, added, grown, known, largest, last, legend, level, mean, share
 from grafana.verdict import FIRING, WELL, how_many, of_board, verdict_of_all
-from spark_app.telemetry import names
+from spark_app.vocabulary import names
 
 ANY = ""
 TROUBLE = "severity_text:(WARN OR ERROR OR FATAL)"

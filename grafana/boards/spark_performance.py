@@ -12,9 +12,9 @@ from grafana.look import NONE_IS_GOOD, UNKNOWN, Column, Look
 from grafana.panels import Panel, Query, bars, figure, lines, points, ranking, rows, top
 from grafana.queries import BRIDGE, INTERVAL, OF_APPLICATION, RANGE, added, grown, known, largest, last, legend
 from grafana.verdict import verdict
-from spark_app.telemetry import names, spark_names
-from spark_app.telemetry.names import Metric
-from spark_app.telemetry.prometheus_names import label
+from spark_app.vocabulary import names, spark_names
+from spark_app.vocabulary.names import Metric
+from spark_app.vocabulary.prometheus_names import label
 
 ONWARD: Final = (links.TRACES_OF_APPLICATION, links.CLUSTER)
 NO_TASKS: Final = "No task ended in this time range, if Telemetry arrives"

@@ -10,8 +10,8 @@ from grafana.look import NONE_IS_GOOD, STREAM_STATES, Column, Look
 from grafana.panels import Panel, Query, bars, lines, lines_of_log, rows, states, top
 from grafana.queries import INTERVAL, OF_APPLICATION, OF_PIPELINE, RANGE, added, grown, largest, last, legend, mean
 from grafana.verdict import verdict
-from spark_app.telemetry import names
-from spark_app.telemetry.prometheus_names import label, series
+from spark_app.vocabulary import names
+from spark_app.vocabulary.prometheus_names import label, series
 
 ONWARD: Final = (links.BATCHES_OF, links.LOGS_OF)
 ALIVE: Final = "5m"

@@ -8,9 +8,9 @@ from grafana.look import NONE_IS_GOOD, UNKNOWN, UP, Look
 from grafana.panels import Panel, Query, figure, lines, states, top
 from grafana.queries import RANGE, added, grown, known, level
 from grafana.verdict import verdict
-from spark_app.telemetry import names, spark_names
-from spark_app.telemetry.names import Metric
-from spark_app.telemetry.prometheus_names import series
+from spark_app.vocabulary import names, spark_names
+from spark_app.vocabulary.names import Metric
+from spark_app.vocabulary.prometheus_names import series
 
 ONWARD = (links.ALERTS, links.OVERVIEW)
 SENDERS = (links.ALL_TRACES, links.TROUBLE, links.ALERTS)

@@ -165,9 +165,9 @@ for panel, verbs in VERBS.items():
 
 
 def command_line(arguments: Sequence[str] = ()) -> Any:
-    """The command that arguments are for, with the commands of the current project where they name none of ours.
+    """The command that arguments are for, and the current project's commands where it is none of this program.
 
-    So another's package of the name of the project's, or a mistake in it, keeps nobody from observing a job.
+    So another's package of the name of the project's, or a mistake in it, does not keep a user from observing a job.
 
     Raises:
         ConfigError: The arguments name a command that only the project may have, and it cannot be loaded.

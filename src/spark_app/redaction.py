@@ -63,7 +63,7 @@ _USER: Final = re.compile(
 _MAX_CACHED: Final = 10_000
 """Characters; a plan may have millions."""
 _SWITCHES: Final = ("", "true", "false")
-_READ: Final = 4
+_READ_FACTOR: Final = 4
 """How many times as much is read of a text as is shown: masked secrets make it shorter."""
 
 
@@ -87,8 +87,8 @@ def redacted(text: str) -> str:
 
 def shortened(text: str, most: int) -> str:
     """A text with masked secrets and at most so many characters; an ellipsis at its end says that there are more."""
-    shown = redacted(text[: most * _READ])
-    return shown if len(shown) <= most and len(text) <= most * _READ else shown[: most - 1] + "…"
+    shown = redacted(text[: most * _READ_FACTOR])
+    return shown if len(shown) <= most and len(text) <= most * _READ_FACTOR else shown[: most - 1] + "…"
 
 
 def excerpt(text: str, most: int = 200) -> str:

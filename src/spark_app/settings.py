@@ -251,7 +251,7 @@ class Backends(BaseModel):
 
 
 class Prices(BaseModel):
-    """What the time of a cluster costs; None where nobody said."""
+    """What the time of a cluster costs; None where the configuration has no prices."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -506,7 +506,7 @@ def compose_variables(folder: Path) -> dict[str, str | None]:
     """What Compose sees beside a configuration folder: the variables of the shell, of `.env`, then of `.env.local`."""
     variables: dict[str, str | None] = {}
     for name in ENV_FILES:
-        with suppress(OSError, UnicodeDecodeError):  # nobody but root may read one that was written by sudo
+        with suppress(OSError, UnicodeDecodeError):  # only root may read one that was written by sudo
             variables |= dotenv_values(folder / name, interpolate=False)
     return variables | os.environ
 

@@ -110,7 +110,7 @@ class RunDay:
         """
         for source, rows in sources.items():
             _deliver(rows, Path(self.settings.raw_path, source, f"date={date}"), "rows.json")
-        jobs = [_without_files(_lenient(job, limits)) for job in load_jobs(self.settings, "etl", names)]
+        jobs = [_without_origins(_lenient(job, limits)) for job in load_jobs(self.settings, "etl", names)]
         with application(self.spark, self.settings) as started:
             run_days(started, jobs, [date])
         return Tables(started.warehouse)
@@ -184,7 +184,7 @@ def application(
         spark: The session.
         settings: The configuration.
         name: The name that telemetry has.
-        listener: Hears how runs get on; nobody by default.
+        listener: Hears how runs get on; none by default.
     """
     warehouse = Warehouse(spark, settings.warehouse_path, pipelines.declared_tables())
     telemetry = setup.start(service_version="0", environment="test", application=name)
@@ -216,12 +216,12 @@ def _settings(home: Path) -> Settings:
     return settings.model_copy(update=update)
 
 
-def _without_files(job: Job) -> Job:
+def _without_origins(job: Job) -> Job:
     """The job with its sources in folders of days."""
     if not isinstance(job.pipeline, DailyPipeline):
         return job
     pipeline = copy(job.pipeline)
-    pipeline.files = {}
+    pipeline.origins = {}
     return replace(job, pipeline=pipeline)
 
 

@@ -65,7 +65,7 @@ class Query:
         return re.sub(r"\$([a-z]\w*)", lambda match: variables.get(match[1], ".*"), filled)
 
 
-MOST_SERIES: Final = {"stat": 6, "bargauge": 10, "timeseries": 10}
+MAX_SERIES: Final = {"stat": 6, "bargauge": 10, "timeseries": 10}
 """How many series can be read in a panel of a type."""
 
 BOARDS: Final = [Board(path, json.loads(path.read_text(encoding="utf-8"))) for path in sorted(FOLDER.glob("*/*.json"))]

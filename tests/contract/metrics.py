@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import promql_parser
 
-from spark_app.telemetry import names, spark_names
-from spark_app.telemetry.names import Metric
+from spark_app.vocabulary import names, spark_names
+from spark_app.vocabulary.names import Metric
 
 UNIT_SUFFIXES: Final = {"s": "seconds", "By": "bytes", "1": "", "{row}/s": "per_second"}
 HISTOGRAM_SUFFIXES: Final = ("_bucket", "_sum", "_count")

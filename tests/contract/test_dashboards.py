@@ -13,8 +13,8 @@ import msgspec
 import yaml
 
 from grafana import drawn
-from spark_app.telemetry import names, spark_names
-from spark_app.telemetry.prometheus_names import label, series
+from spark_app.vocabulary import names, spark_names
+from spark_app.vocabulary.prometheus_names import label, series
 from tests.contract.dashboards import (
     BOARDS,
     FOLDER,

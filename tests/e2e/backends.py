@@ -10,8 +10,8 @@ from grafana.queries import added
 from spark_app.doctor.backends import Elasticsearch, Jaeger, Prometheus, answer, get, ready_health, spark_health
 from spark_app.errors import MachineError
 from spark_app.settings import load_settings
-from spark_app.telemetry import names
-from spark_app.telemetry.prometheus_names import label
+from spark_app.vocabulary import names
+from spark_app.vocabulary.prometheus_names import label
 from tests.e2e.signals import COUNTED, SIGNALS, Figure
 
 ADDRESSES: Final = {name: str(url) for name, url in load_settings().backends}

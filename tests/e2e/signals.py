@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from spark_app.telemetry import names
+from spark_app.vocabulary import names
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from spark_app.execution import pipelines
-from spark_app.telemetry import names
-from spark_app.telemetry.prometheus_names import label, series
+from spark_app.vocabulary import names
+from spark_app.vocabulary.prometheus_names import label, series
 from tests.e2e import backends
 from tests.e2e.stack import ended, run_in, running_in
 from tests.polling import poll_until

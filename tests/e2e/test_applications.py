@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
-from spark_app.telemetry import spark_names
+from spark_app.vocabulary import spark_names
 from tests.e2e import backends
 from tests.e2e.signals import Day, Together
 from tests.e2e.stack import run_in

@@ -3,8 +3,8 @@
 import time
 from typing import Any, Final
 
-from spark_app.telemetry import names, spark_names
-from spark_app.telemetry.prometheus_names import label, series
+from spark_app.vocabulary import names, spark_names
+from spark_app.vocabulary.prometheus_names import label, series
 from tests.e2e import backends
 from tests.e2e.signals import Learned
 from tests.polling import poll_until

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from tests.contract.dashboards import MOST_SERIES, Query, is_of_others, queries
+from tests.contract.dashboards import MAX_SERIES, Query, is_of_others, queries
 from tests.e2e import backends
 from tests.e2e.stack import Stack
 from tests.polling import poll_until
@@ -58,7 +58,7 @@ def test_every_panel_can_be_read() -> None:
             seconds = 0 if query.content.get("instant") else WINDOW_SECONDS
             panel = (query.panel["type"], f"{query.board}: {query.panel['title']}")
             found[panel] = found.get(panel, 0) + backends.series(query.expression(), seconds=seconds)
-    assert {title: series for (kind, title), series in found.items() if series > MOST_SERIES.get(kind, series)} == {}
+    assert {title: series for (kind, title), series in found.items() if series > MAX_SERIES.get(kind, series)} == {}
 
 
 def has_data(query: Query) -> bool:

@@ -8,8 +8,8 @@ from urllib.parse import quote_plus
 
 import pytest
 
-from spark_app.telemetry import names
-from spark_app.telemetry.prometheus_names import label, series
+from spark_app.vocabulary import names
+from spark_app.vocabulary.prometheus_names import label, series
 from tests.e2e import backends
 from tests.e2e.signals import Harmed, Streams
 from tests.e2e.stack import run_in

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from spark_app.engine import tracing
 from spark_app.spark import job_properties, session
-from spark_app.telemetry.names import TRACEPARENT
+from spark_app.vocabulary.names import TRACEPARENT
 from spark_app.warehouse.schemas import RECORD
 from tests.eventlogs import hard
 

@@ -26,7 +26,7 @@ from spark_app.models import judging, registry
 from spark_app.models.estimators import PROBABILITY
 from spark_app.runs import model_card
 from spark_app.runs.model_card import PREDICTION, SHIFTED, ModelCard
-from spark_app.telemetry.names import TRACEPARENT
+from spark_app.vocabulary.names import TRACEPARENT
 from tests import shop_rows
 from tests.integration.home import Home
 from tests.integration.processes import kill_when, make_quick

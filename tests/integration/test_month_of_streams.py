@@ -32,9 +32,9 @@ BATCHES: Final = 180
 FILE_BYTES: Final = 1 * MEGABYTE
 LIMIT_MEGABYTES: Final = 4
 SCALED: Final = (
-    (eviction, "KEPT_OF_STREAMS", 40),
-    (eviction, "KEPT_BARE", 50),
-    (stream_samples, "KEPT", 32),
+    (eviction, "MAX_OF_STREAMS", 40),
+    (eviction, "MAX_BARE", 50),
+    (stream_samples, "MAX_SAMPLES", 32),
     (repeated, "MAX_STAGES", 40),
     (repeated, "MAX_LINES", 400),
 )

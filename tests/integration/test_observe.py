@@ -20,7 +20,7 @@ from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.spans import SparkSpan
 from spark_app.report import index
 from spark_app.spark.java_runtime import spark_home
-from spark_app.telemetry.spark_names import APPLICATION_SPAN
+from spark_app.vocabulary.spark_names import APPLICATION_SPAN
 from tests.polling import lets_end, patience, poll_until
 from tests.receivers import Receiver, receiver
 

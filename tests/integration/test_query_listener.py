@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_app.spark.query_listener import QueryEvent, QueryListener
-from spark_app.telemetry.spark_progress import parse
+from spark_app.vocabulary.spark_progress import parse
 from tests.polling import patience, poll_until
 
 NAME: Final = "streaming.listened"

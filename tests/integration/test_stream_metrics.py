@@ -12,8 +12,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_app.spark.kafka import source_options
 from spark_app.spark.query_listener import QueryEvent, QueryListener
 from spark_app.telemetry.run_telemetry import RunTelemetry
-from spark_app.telemetry.spark_progress import parse
 from spark_app.telemetry.stream_telemetry import StreamTelemetry
+from spark_app.vocabulary.spark_progress import parse
 from tests.kafka import Broker, running_broker
 from tests.polling import poll_until
 from tests.unit.telemetry.memory import InMemory

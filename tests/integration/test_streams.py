@@ -32,7 +32,7 @@ from spark_app.execution.streams import run_queries
 from spark_app.execution.supervisor import StopCondition
 from spark_app.runs import run_record, stream_status
 from spark_app.telemetry import setup
-from spark_app.telemetry.spark_names import MDC_STEP_TRACE_ID, MDC_TRACE_ID, STREAM_TRIGGER
+from spark_app.vocabulary.spark_names import MDC_STEP_TRACE_ID, MDC_TRACE_ID, STREAM_TRIGGER
 from spark_app.warehouse.fingerprint import Fingerprint, written
 from spark_app.warehouse.tables import Table, Warehouse
 from tests.declared import pipeline

@@ -12,8 +12,8 @@ import pytest
 
 from grafana import queries
 from grafana.queries import added
-from spark_app.telemetry import names
-from spark_app.telemetry.prometheus_names import label
+from spark_app.vocabulary import names
+from spark_app.vocabulary.prometheus_names import label
 from tests.e2e import backends
 from tests.e2e.stack import HURRIED, records, run_in, started
 from tests.polling import poll_until

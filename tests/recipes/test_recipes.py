@@ -125,8 +125,8 @@ def points_of(file: Path) -> Iterator[tuple[str, dict[str, str], dict[str, Any]]
 
 def series_of(received: Receiver) -> Iterator[tuple[str, dict[str, str]]]:
     """The series that a receiver got, as Prometheus names them, with their labels: those of no run, too."""
-    from spark_app.telemetry import names
-    from spark_app.telemetry.prometheus_names import series
+    from spark_app.vocabulary import names
+    from spark_app.vocabulary.prometheus_names import series
 
     metrics = {metric.name: metric for metric in names.METRICS}
     for metric in (each for each in received.metrics if each.name in metrics):

@@ -21,12 +21,12 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
-from spark_app.telemetry import names
 from spark_app.telemetry.errors import TelemetryErrors
 from spark_app.telemetry.export import Exporters
 from spark_app.telemetry.instruments import Measurements
 from spark_app.telemetry.otlp_client import OtlpClient
 from spark_app.telemetry.stored_records import logs_of
+from spark_app.vocabulary import names
 from tests.polling import patience, poll_until
 from tests.receivers import Receiver, attributes, receiver
 

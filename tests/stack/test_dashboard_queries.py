@@ -18,10 +18,10 @@ import pytest
 import yaml
 
 from grafana.queries import INTERVAL, RANGE, added, grown
-from spark_app.telemetry import names, spark_names
-from spark_app.telemetry.names import Metric
-from spark_app.telemetry.prometheus_names import label
-from tests.contract.dashboards import BOARDS, MOST_SERIES, Board, Query, is_of_others, queries
+from spark_app.vocabulary import names, spark_names
+from spark_app.vocabulary.names import Metric
+from spark_app.vocabulary.prometheus_names import label
+from tests.contract.dashboards import BOARDS, MAX_SERIES, Board, Query, is_of_others, queries
 from tests.contract.metrics import catalogued, names_in, series
 from tests.polling import poll_until
 
@@ -195,14 +195,14 @@ def test_every_panel_can_be_read_after_a_month(prometheus: str) -> None:
     """A tile has at most six values, and bars and legends ten series: the rest is one of them, the others."""
     found: dict[str, int] = {}
     for query in queries():
-        if query.kind == "prometheus" and query.panel["type"] in MOST_SERIES:
+        if query.kind == "prometheus" and query.panel["type"] in MAX_SERIES:
             panel = f"{query.board}: {query.panel['title']} ({query.panel['type']})"
             found[panel] = found.get(panel, 0) + len(asked(prometheus, query, seconds=DAYS * DAY))
     too_many = {
-        panel: series for panel, series in found.items() if series > MOST_SERIES[panel.rpartition("(")[2].rstrip(")")]
+        panel: series for panel, series in found.items() if series > MAX_SERIES[panel.rpartition("(")[2].rstrip(")")]
     }
     assert too_many == {}
-    assert max(found.values()) == max(MOST_SERIES.values())
+    assert max(found.values()) == max(MAX_SERIES.values())
 
 
 def loading(address: str, board: Board, *, seconds: int) -> float:

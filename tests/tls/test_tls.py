@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import pytest
 
-from spark_app.telemetry import names
-from spark_app.telemetry.prometheus_names import label, series
+from spark_app.vocabulary import names
+from spark_app.vocabulary.prometheus_names import label, series
 from tests.e2e.stack import ROOT, compose, records, run_in, started
 from tests.polling import poll_until
 from tests.tls.listening import CLIENT_HELLO, Heard, listening

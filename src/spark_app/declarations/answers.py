@@ -27,7 +27,7 @@ from spark_app.runs.model_card import PREDICTION
 from spark_app.settings import Interval
 from spark_app.spark import call_sites
 from spark_app.spark.persisted import persisted
-from spark_app.telemetry import names
+from spark_app.vocabulary import names
 
 REQUEST: Final = "request"
 """The column with what a reply needs of a request, and its features do not."""

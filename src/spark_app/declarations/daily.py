@@ -19,13 +19,16 @@ all rows that it was made of are met.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Final, Literal
 
-from pyspark.sql.types import DateType, StructType
+from pyspark.sql.types import DateType, StructType, TimestampType
 
 from spark_app.declarations.declaration import Declared, Rules, Source, Transform, declared
-from spark_app.engine.code_location import CodeLocation, columns_of, stored
+from spark_app.engine.code_location import CodeLocation, columns_of, nearest, stored
+from spark_app.engine.history import CURRENT, USUAL
 from spark_app.engine.project_metric import Metric
 
+KINDS: Final = ("latest", "scd2")
 Decorator = Callable[[Transform], Declared]
 
 
@@ -86,7 +89,15 @@ def table(
     return declare
 
 
-def state(*, schema: str | StructType, key: str | Sequence[str], valid: tuple[str, str] | None = None) -> Decorator:
+def state(
+    *,
+    schema: str | StructType,
+    key: str | Sequence[str],
+    valid: tuple[str, str] | None = None,
+    newest: str | Sequence[str] = (),
+    deleted: str = "",
+    kind: Literal["latest", "scd2"] = "latest",
+) -> Decorator:
     """Declares a table that is kept from day to day: what the function returns replaces the rows of the same key.
 
     The parameter with the function's own name gets the rows as of the day before, which are none at first; the others
@@ -103,17 +114,47 @@ def state(*, schema: str | StructType, key: str | Sequence[str], valid: tuple[st
             must then have the key of each row of the day: else rows were lost, and the run fails.
         valid: Of a history, the columns with the instant or day from which, and until which, a row is true; by default
             `valid_from` and `valid_to`, where the schema has both.
+        newest: The column, or columns, by whose largest value the newest of the rows of a key is known: older ones
+            change nothing, on whatever day they come. Without it, the rows of a later day are newer.
+        deleted: The SQL condition that a row that the function returns deletes that of its key, such as `op = 'D'`; the
+            column need not be one of the schema.
+        kind: `latest` keeps one row of a key; `scd2` keeps each change as a version of its row, true from its time
+            (`newest`, an instant or a day) until that of the next one: the table has the columns `valid_from`,
+            `valid_to` (null for what is true now) and `is_current` beside those of the schema.
 
     Raises:
         DeclarationError: The schema cannot be read, or does not have a column.
     """
     location = CodeLocation.of_caller()
     columns, keys = stored(schema, location), columns_of(key)
-    location.require((*keys, *(valid or ())), columns.names)
+    location.require((*keys, *(valid or ()), *columns_of(newest)), columns.names)
+    by = columns_of(newest)
     if not keys:
         raise location.error(f"the key is empty: name the columns that identify a row, of {', '.join(columns.names)}")
+    if kind not in KINDS:
+        raise location.error(f"a state of kind {kind!r} is not known: {nearest(str(kind), KINDS)}")
+    if kind == "scd2":
+        _require_history(location, columns, by, valid)
 
     def declare(function: Transform) -> Declared:
-        return declared(Declared(function, columns, (), (), None, keys, CodeLocation.of(function), valid=valid))
+        place, is_history = CodeLocation.of(function), kind == "scd2"
+        feed = Declared(function, columns, (), (), None, keys, place, (), valid, by, deleted, is_history)
+        return declared(feed)
 
     return declare
+
+
+def _require_history(
+    location: CodeLocation, columns: StructType, newest: Sequence[str], valid: tuple[str, str] | None
+) -> None:
+    """Checks what is said of a state of versions.
+
+    Raises:
+        DeclarationError: No column says when a version begins, or the schema has columns that the state adds.
+    """
+    if len(newest) != 1 or not isinstance(columns[newest[0]].dataType, DateType | TimestampType):
+        raise location.error('kind="scd2" needs newest: the column with the instant or day from which a row is true')
+    if own := [name for name in (*USUAL, CURRENT) if name in columns.names]:
+        raise location.error(f'kind="scd2" adds {", ".join(own)}: leave it out of the schema')
+    if valid is not None:
+        raise location.error('kind="scd2" has valid_from and valid_to: leave out valid')

@@ -9,6 +9,7 @@ from typing import ClassVar, Final, NamedTuple
 from pydantic import Field, create_model
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, StructField, StructType
 
 from spark_app.declarations import column_lineage
 from spark_app.declarations.column_lineage import FunctionInput
@@ -27,8 +28,9 @@ from spark_app.quality.results import FRESHNESS, ExpectationResult, end_of
 from spark_app.settings import Schedule, Share
 from spark_app.spark import call_sites
 from spark_app.warehouse.delta_log import Commit
-from spark_app.warehouse.periods import RAW
-from spark_app.warehouse.source_files import SourceFiles
+from spark_app.warehouse.hadoop_files import SparkReader
+from spark_app.warehouse.source_files import origin
+from spark_app.warehouse.tables import DELETED
 
 LIMITS: Final[Mapping[str, float]] = {
     expect.MISSING_COLUMNS: 0.0,
@@ -97,7 +99,7 @@ class DailyPipeline(Pipeline):
             location=declared[0].location,
             config=config,
             sources=tuple(each.source.name for each in sources if each.source),
-            files={each.source.name: each.source.files for each in sources if each.source and each.source.files},
+            origins={each.source.name: each.source.origin for each in sources if each.source and each.source.origin},
             reads=tuple(dict.fromkeys(read for each in declared for read in each.reads if read not in own)),
             writes=tuple(each.table for each in self.declared),
             functions=[(each.name, each.location, each.reads) for each in self.declared],
@@ -134,13 +136,13 @@ class DailyPipeline(Pipeline):
             context,
             config,
             source=source.name,
-            files=SourceFiles.of(context.settings, source.name, self.files.get(source.name)),
+            origin=origin(context.settings, source.name, self.origins.get(source.name)),
             table=declared.name,
             schema=source.schema,
             key=source.key,
             expectations=_of_rows(source, rules),
         )
-        made_of = {f"{RAW}{source.name}": _raw_content(context, spec)}
+        made_of = _raw_content(context, spec)
         made_of |= context.reads_of(declared.reads, context.date)
         typed = _read(context, spec, source)
         with failing_rows.named(partial(_of_source, context, spec, declared, source, typed)):
@@ -221,7 +223,8 @@ def _plan_source(declared: Declared, empty: EmptyInputs) -> None:
 
 def _plan_table(declared: Declared, empty: EmptyInputs) -> None:
     """Plans a table of a day, or a state, without rows."""
-    rows = _returned(declared, [empty.day_of(name) for name in declared.parameters])
+    inputs = {name: empty.day_of(name) for name in declared.parameters}
+    rows = _changed(declared, inputs) if declared.is_state else _returned(declared, list(inputs.values()))
     rules = [rule for rule in declared.rules(empty.settings) if isinstance(rule, Expectation)]
     rows.agg(F.count(F.lit(1)), *[rule.violations() for rule in rules])
 
@@ -237,18 +240,21 @@ def _merged(
             for name in declared.parameters
         }
 
+    feed = declared.feed
+    kept = state.State.of(declared.table, keeps_deleted=feed.keeps_deleted)
+
     def changes(day: datetime.date, old: DataFrame) -> DataFrame:
         inputs = inputs_of(day, old)
-        rows = _returned(declared, list(inputs.values()))
+        rows = _changed(declared, inputs)
         origins = column_lineage.of_tables(context, inputs)
         column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
-        return rows
-
-    kept = state.State.of(declared.table)
+        deleted = state.deleted_before(context, kept, day) if feed.keeps_deleted else old.where("false")
+        return feed.changes(rows, old, deleted)
 
     def confirm(now: DataFrame, commit: Commit | None) -> None:
         for of_source in (audited[name] for name in declared.reads if name in audited):
-            if {*of_source.key} == {*declared.key}:
+            # Of a change feed, rows of the day may rightly be missing from the state.
+            if {*of_source.key} == {*declared.key} and not (declared.deleted or declared.newest):
                 with context.step(f"count {declared.name}", kind="transform"):
                     # The merge writes what changed, which may be less or more than the rows of the day.
                     same = of_source.rows.alias("new").join(now.alias("old"), F.expr(kept.is_same), "left_semi")
@@ -310,7 +316,12 @@ def _summarized(
 
 def _read(context: DailyContext, spec: IngestSpec, source: Source) -> DataFrame:
     raw = context.read_raw(
-        source.name, spec.files, schema=source.schema, bronze=spec.table, may_be_empty=source.may_be_empty
+        source.name,
+        spec.origin,
+        schema=source.delivered,
+        names=source.schema.names,
+        bronze=spec.table,
+        may_be_empty=source.may_be_empty,
     )
     return _typed(raw, source, context.date)
 
@@ -325,7 +336,7 @@ def _of_source(
         return _judged(declared, source, declared(rows, **inputs), spec.expectations, context.date)
 
     def look(condition: str) -> str:
-        return f"{condition}, in {spec.files.where(context.date)}"
+        return f"{condition}, in {spec.origin.where(context.date)}"
 
     return Computation(declared.name, declared.location, typed, source.name, source.key, compute, look)
 
@@ -385,7 +396,7 @@ def _judged(
 
 def _raw_folder(context: DailyContext, spec: IngestSpec) -> str | None:
     """The folder of the days of a source; a replay has its rows from the table itself."""
-    return None if context.is_replay else spec.files.folder
+    return None if context.is_replay else spec.origin.path
 
 
 def _rows(
@@ -422,18 +433,30 @@ def _rejecting(context: DailyContext, table: str) -> Iterator[None]:
         raise
 
 
-def _raw_content(context: DailyContext, spec: IngestSpec) -> str:
-    """Names the raw files of the day; in a replay, those that the rows once came from."""
+def _raw_content(context: DailyContext, spec: IngestSpec) -> dict[str, str]:
+    """Names the raw rows of the day, where somebody can tell; in a replay, those that the rows once came from."""
+    name = f"{spec.origin.content_name}{spec.source}"
     if context.is_replay:
         known = context.warehouse.periods.period(spec.table, context.date).reads
-        return known.get(f"{RAW}{spec.source}", "")
-    return spec.files.fingerprint(context.list_folder, context.date)
+        return {name: known[name]} if name in known else {}
+    content = spec.origin.content(SparkReader(context.spark), context.date)
+    return {} if content is None else {name: content}
 
 
 def _returned(declared: Declared, inputs: Sequence[DataFrame]) -> DataFrame:
     rows = declared.location.require_frame(declared.name, declared(*inputs))
     declared.location.require_returned(declared.name, rows.columns, declared.schema.names, OF_SCHEMA)
     return declared.location.require_types(declared.name, rows.select(*declared.schema.names), declared.schema)
+
+
+def _changed(declared: Declared, inputs: Mapping[str, DataFrame]) -> DataFrame:
+    """What the function of a state returns, with the column `DELETED` if it may delete rows."""
+    rows = declared.location.require_frame(declared.name, declared(*inputs.values()))
+    declared.location.require_returned(declared.name, rows.columns, declared.schema.names, OF_SCHEMA)
+    rows = declared.feed.marked(rows)
+    marks = [StructField(DELETED, BooleanType())] if declared.deleted else []
+    wanted = StructType([*declared.schema, *marks])
+    return declared.location.require_types(declared.name, rows.select(*wanted.names), wanted)
 
 
 def _results(rows: DataFrame, rules: Sequence[Expectation], config: DailyConfig) -> list[ExpectationResult]:

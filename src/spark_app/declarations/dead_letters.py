@@ -12,7 +12,7 @@ from spark_app.engine.code_location import CodeLocation
 from spark_app.engine.stream import StreamContext
 from spark_app.engine.stream_config import StreamConfig
 from spark_app.engine.topics import Topic
-from spark_app.telemetry import names
+from spark_app.vocabulary import names
 from spark_app.warehouse.schemas import DEAD_LETTER_REPLAYS, DEAD_LETTERS, RECORD
 from spark_app.warehouse.tables import Table
 

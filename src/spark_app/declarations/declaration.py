@@ -1,26 +1,29 @@
 """What a project declares: sources and the functions that make tables, each with where it stands in its file."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, update_wrapper
+from types import MappingProxyType
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, MapType, StringType, StructType
+from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
 from spark_app.engine import history
+from spark_app.engine.change_feed import ChangeFeed
 from spark_app.engine.code_location import CodeLocation, columns_of, nearest, stored
 from spark_app.engine.project_metric import Metric
 from spark_app.quality.expectations import Expectation, Rule
 from spark_app.settings import Settings, config_folder, load_settings
 from spark_app.warehouse import schemas
-from spark_app.warehouse.source_files import Files
+from spark_app.warehouse.origin import DeclaredOrigin
 from spark_app.warehouse.tables import Table
 
 Transform = Callable[..., DataFrame]
 TEXT: Final = StringType()
+NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 OF_SCHEMA: Final = ", which its schema has"
 """Why a function must return a column of the table or topic that it makes."""
 Rules = Sequence[Rule] | Callable[[Settings], Sequence[Rule]]
@@ -39,66 +42,74 @@ def same_key(key: Sequence[str]) -> str:
 
 
 class Source:
-    """Raw rows of a day: in the files that it names, otherwise in `raw.path` below `<name>/date=YYYY-MM-DD/`.
+    """Raw rows of a day: from where it says, otherwise in files in `raw.path` below `<name>/date=YYYY-MM-DD/`.
 
     Attributes:
-        name: Its name, and that of its folder where it names no files.
-        files: Which files those of a day are, and how they are written; None for those in folders of days.
+        name: Its name, and that of its folder where it says nothing else.
+        origin: Where its rows come from; None for files in folders of days.
         schema: Its columns, as they are read.
         key: The columns that identify a row; of its versions one that is valid is published.
         newest: The columns that say which: of the first, then of the next, it has the largest value.
         oldest: The same, where it has the smallest.
         may_be_empty: Whether a day without rows is no error.
+        delivered: Its columns under the names that they are delivered with.
         location: Where it is declared.
     """
 
     def __init__(
         self,
         name: str,
-        files: Files | None = None,
+        origin: DeclaredOrigin | None = None,
         *,
         schema: str | StructType,
         key: str | Sequence[str],
         newest: str | Sequence[str] = (),
         oldest: str | Sequence[str] = (),
         may_be_empty: bool = False,
+        columns: Mapping[str, str] = NO_NAMES,
     ) -> None:
         """Declares a source.
 
         Args:
-            name: Its name, and that of its folder where it names no files.
-            files: Which files those of a day are, and how they are written, by `files(...)`.
+            name: Its name, and that of its folder where it says nothing else.
+            origin: Where its rows come from, by `files(...)`, `table(...)`, `jdbc(...)` or `kafka(...)`.
             schema: Its columns, as Spark writes them: `amount decimal(12, 2) COMMENT 'in EUR', ...`.
             key: The column, or columns, that identify a row.
             newest: The column, or columns, by whose largest value one version of a row is chosen.
             oldest: The same by the smallest value, where the first version counts, not the last.
             may_be_empty: Whether a day without rows is no error.
+            columns: By columns of the schema, the names that they are delivered with where these are other ones:
+                `{"order_id": "Order ID"}`.
 
         Raises:
             DeclarationError: The schema cannot be read, or lacks a column; or nothing says which version counts.
         """
         self.name, self.location, self.may_be_empty = name, CodeLocation.of_caller(), may_be_empty
-        self.files, self.schema = files, stored(schema, self.location)
+        self.origin, self.schema = origin, stored(schema, self.location)
         for field in self.schema:
             if isinstance(field.dataType, ArrayType | MapType | StructType):
                 raise self.location.error(
                     f"source {name}: {field.name} is {field.dataType.simpleString()}, and raw values are read as text: "
                     f"declare it as string, and let the function read it with F.from_json"
                 )
-        if files is not None and not isinstance(files, Files):
+        if origin is not None and not isinstance(origin, DeclaredOrigin):
             raise self.location.error(
-                f"source {name}: {files!r} is no description of files: write files({files!r}, ...)"
+                f"source {name}: {origin!r} does not say where rows come from: write files({origin!r}, ...), "
+                f"table({origin!r}, by=...), jdbc(...) or kafka(...)"
             )
-        if files is not None and files.format.kind == "text" and [each.dataType for each in self.schema] != [TEXT]:
-            raise self.location.error(
-                f"source {name}: a line of text is one value: its schema has one column, a string"
-            )
+        if origin is not None and (problem := origin.problem(self.schema)):
+            raise self.location.error(f"source {name}: {problem}")
         self.key, self.newest, self.oldest = columns_of(key), columns_of(newest), columns_of(oldest)
         if bool(self.newest) == bool(self.oldest):
             raise self.location.error(
                 f"source {name} needs newest or oldest: the columns that choose a version of a row"
             )
-        self.location.require((*self.key, *self.newest, *self.oldest), self.schema.names, f"source {name}")
+        self.location.require((*self.key, *self.newest, *self.oldest, *columns), self.schema.names, f"source {name}")
+        delivered = [columns.get(each, each) for each in self.schema.names]
+        if repeated := next((each for each in delivered if delivered.count(each) > 1), None):
+            raise self.location.error(f"source {name}: two of its columns are delivered as {repeated}")
+        fields = zip(delivered, self.schema, strict=True)
+        self.delivered = StructType([StructField(each, field.dataType) for each, field in fields])
 
     @property
     def order(self) -> list[Column]:
@@ -125,6 +136,9 @@ class Declared:
         location: Where it is declared.
         metrics: What is measured of its rows of a day.
         valid: Of a history, the columns with the time in which a row is true.
+        newest: Of a state, the columns by which the newest change of a key is known.
+        deleted: Of a state, the SQL condition that a change deletes its row.
+        is_history: Whether it is a state that keeps each change as a version of its row.
     """
 
     function: Transform
@@ -136,6 +150,9 @@ class Declared:
     location: CodeLocation
     metrics: tuple[Metric, ...] = ()
     valid: tuple[str, str] | None = None
+    newest: tuple[str, ...] = ()
+    deleted: str = ""
+    is_history: bool = False
 
     def __post_init__(self) -> None:
         update_wrapper(self, self.function)
@@ -156,6 +173,11 @@ class Declared:
         return list(self.expectations)
 
     @property
+    def feed(self) -> ChangeFeed:
+        """Of a state, how its changes are ordered, and which of them delete a row."""
+        return ChangeFeed(self.key, self.newest, self.deleted, self.is_history)
+
+    @property
     def is_state(self) -> bool:
         """Whether its rows are merged into those of before, which it also gets."""
         return not self.partition_by
@@ -174,6 +196,9 @@ class Declared:
     @property
     def table(self) -> Table:
         """The table, as the warehouse knows it."""
+        if self.is_history:
+            schema = history.versioned(self.schema, self.newest[0])
+            return Table(self.name, schema, key=(*self.key, history.USUAL[0]), validity=history.USUAL)
         if self.is_state:
             return Table(self.name, self.schema, key=self.key, validity=self.valid or history.usual(self.schema))
         if self.source is None:

@@ -30,7 +30,7 @@ from spark_app.quality.expectations import Expectation, Rule
 from spark_app.redaction import is_secret
 from spark_app.settings import Settings
 from spark_app.warehouse.fingerprint import Fingerprint
-from spark_app.warehouse.source_files import SourceFiles
+from spark_app.warehouse.source_files import origin
 
 SAME_ROWS: Final = (
     "spark.sql.adaptive.", "spark.sql.autoBroadcastJoinThreshold", "spark.sql.broadcastTimeout", "spark.sql.catalog.",
@@ -229,17 +229,20 @@ class Fingerprints:
 
     def _inputs(self, making: Making) -> Iterator[tuple[str, str]]:
         if (source := making.source) is not None:
-            files = SourceFiles.of(self._settings, source.name, source.files)
-            csv = files.format.csv.model_dump_json() if files.format.kind == "csv" else ""
             of_source = {
-                "files": files.pattern.template.replace("\0", "%"),
-                "format": f"{files.format.kind} {csv}{' multiLine' if files.format.multi_line else ''}".rstrip(),
+                **origin(self._settings, source.name, source.origin).facts,
+                "columns": ", ".join(f"{name} as {given}" for name, given in _renamed(source)),
                 "key": ", ".join(source.key),
                 "newest": ", ".join(source.newest),
                 "oldest": ", ".join(source.oldest),
                 "may_be_empty": str(source.may_be_empty),
             }
             yield from ((f"{key} of {OF_SOURCE} {source.name}", text) for key, text in of_source.items() if text)
+        declared = self._declared(making)
+        if isinstance(declared, Declared) and declared.is_state:
+            kind = "scd2" if declared.is_history else ""
+            of_state = {"newest": ", ".join(declared.newest), "deleted": declared.deleted, "kind": kind}
+            yield from ((f"{key} of state {making.name}", text) for key, text in of_state.items() if text)
         for topic in making.topics:
             yield from _of_topic(bounded(topic, self._settings.stream))
 
@@ -290,8 +293,11 @@ def makings(pipeline: Pipeline) -> Iterator[Making]:
     if isinstance(pipeline, DailyPipeline):
         for each in pipeline.declared:
             source = {"source": each.source} if each.source else {}
-            given: dict[str, Any] = {"partitions": each.partition_by, "key": each.key, "reads": each.reads, **source}
-            yield Making(each.name, pipeline, each.function, each.schema, **given)
+            given: dict[str, Any] = {"partitions": each.partition_by, "reads": each.reads, **source}
+            if each.is_history:  # the state adds columns, one of them to the key
+                yield Making(each.name, pipeline, each.function, each.table.schema, key=each.table.key, **given)
+            else:
+                yield Making(each.name, pipeline, each.function, each.schema, key=each.key, **given)
     elif isinstance(pipeline, DeclaredStream):
         query = pipeline.declared
         yield Making(
@@ -329,6 +335,12 @@ def type_of(kind: Any, *, is_nullable: bool = True) -> str:
     text = kind.simpleString()
     has_required = "False" in str(nested)
     return f"{text}{f' {digest_of(nested)}' if has_required else ''}{'' if is_nullable else ' not null'}"
+
+
+def _renamed(source: Source) -> list[tuple[str, str]]:
+    """The columns of a source that are delivered under other names."""
+    pairs = zip(source.schema.names, source.delivered.names, strict=True)
+    return [(name, delivered) for name, delivered in pairs if name != delivered]
 
 
 def _of_topic(topic: Topic) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from spark_app.declarations.trials import EmptyInputs, Trial
 from spark_app.engine.code_location import CodeLocation, nearest
 from spark_app.engine.model import Model
-from spark_app.warehouse.source_files import Files
+from spark_app.warehouse.origin import DeclaredOrigin
 from spark_app.warehouse.tables import Table
 
 
@@ -24,7 +24,7 @@ class Pipeline:
         location: Where it is declared.
         config: What an operator tunes.
         sources: The sources whose raw rows it reads.
-        files: Where the files of those are that say so with `files(...)`.
+        origins: Where the rows of those come from that say so.
         topics: The topics that it reads.
         reads: The tables that it reads and does not write.
         models: The models that it uses.
@@ -42,7 +42,7 @@ class Pipeline:
     location: CodeLocation
     config: type[BaseModel]
     sources: Sequence[str] = ()
-    files: Mapping[str, Files] = field(default_factory=dict)
+    origins: Mapping[str, DeclaredOrigin] = field(default_factory=dict)
     topics: Sequence[str] = ()
     reads: Sequence[str] = ()
     models: Sequence[str] = ()

@@ -154,7 +154,7 @@ def history_health(url: str) -> str:
 
 
 def jupyter_health(url: str) -> str:
-    """The version of Jupyter, which it tells without a token."""
+    """The version of Jupyter, which it gives without a token."""
     return f"version {get(f'{url}/api', 'version')}"
 
 

@@ -21,10 +21,11 @@ from spark_app.eventlog.bridge.self_metrics import ALIVE_SECONDS
 from spark_app.formatting import duration, quantity
 from spark_app.redaction import redacted
 from spark_app.settings import Backends, Settings, process_environment
-from spark_app.telemetry import names, probe, spark_names
+from spark_app.telemetry import probe
 from spark_app.telemetry.export import Signal
 from spark_app.telemetry.probe import Sent
-from spark_app.telemetry.prometheus_names import series
+from spark_app.vocabulary import names, spark_names
+from spark_app.vocabulary.prometheus_names import series
 
 State = Literal["ok", "down", "lost", "left out"]
 EVERY_SECONDS: Final = 0.5

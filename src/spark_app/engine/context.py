@@ -12,21 +12,20 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from spark_app.engine import expectation_metrics
 from spark_app.engine.progress import ProgressListener
 from spark_app.errors import InputError, QualityGateError, ReconciliationError
 from spark_app.quality.results import ExpectationResult
 from spark_app.runs.run_record import DUPLICATES, PUBLISHED, QUARANTINED, READ
 from spark_app.settings import Settings
 from spark_app.spark import job_properties
-from spark_app.telemetry import expectation_metrics
-from spark_app.telemetry.names import StepKind
 from spark_app.telemetry.run_telemetry import RunTelemetry, StepTelemetry
-from spark_app.warehouse import delta_log, hadoop_files, raw_files
+from spark_app.vocabulary.names import StepKind
+from spark_app.warehouse import delta_log, raw_files
 from spark_app.warehouse.delta_log import Commit
-from spark_app.warehouse.hadoop_files import StoredFile
+from spark_app.warehouse.origin import Origin, RawDay
 from spark_app.warehouse.periods import Period
-from spark_app.warehouse.source_files import SourceFiles
-from spark_app.warehouse.tables import Warehouse
+from spark_app.warehouse.tables import Warehouse, kept
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -128,10 +127,10 @@ class Context:
         return self._write(table, partial(self.warehouse.replace_all, rows, table), kind="publish")
 
     def merge(self, changes: Callable[[DataFrame], DataFrame], table: str, *, condition: str) -> Commit:
-        """Upserts rows (alias `new`) into a table (alias `old`), in one commit.
+        """Upserts rows (alias `new`) into a table (alias `old`), or deletes them from it, in one commit.
 
         Args:
-            changes: The rows to upsert, from the table as it is when the write begins.
+            changes: The rows to upsert, and those to delete (`DELETED`), from the table as it is when the write begins.
             table: Name of the table.
             condition: When a new row replaces an old one.
         """
@@ -213,7 +212,7 @@ class Context:
 
     def _merge(self, rows: DataFrame, table: str, condition: str, tag: str, *, is_upsert: bool) -> None:
         if not self.warehouse.exists(table):
-            self.warehouse.create(rows, table, tag)
+            self.warehouse.create(kept(rows), table, tag)
             return
         with job_properties.setting(self.spark, delta_log.TAG, tag):
             self.warehouse.merge(rows, table, condition, is_upsert=is_upsert)
@@ -288,34 +287,43 @@ class DailyContext(Context):
         """Names what this run writes, for what is made of it."""
         return self.telemetry.identity.run_id
 
-    def list_folder(self, folder: str) -> list[StoredFile]:
-        """What is in a folder, on any path that Spark can read."""
-        return hadoop_files.listed(self.spark, folder)
-
     def read_raw(
-        self, source: str, files: SourceFiles, *, schema: StructType, bronze: str, may_be_empty: bool = False
+        self,
+        source: str,
+        origin: Origin,
+        *,
+        schema: StructType,
+        names: Sequence[str],
+        bronze: str,
+        may_be_empty: bool = False,
     ) -> DataFrame:
-        """The raw rows of the day, from its files or, in a replay, from bronze.
+        """The raw rows of the day, from where the source has them or, in a replay, from bronze.
+
+        Args:
+            source: The source.
+            origin: Where its rows come from.
+            schema: Its columns, as they are delivered.
+            names: The names of these from here on.
+            bronze: The table with its rows.
+            may_be_empty: Whether there may be none.
 
         Raises:
-            InputError: The day has no files; or there are no rows, and there must be some.
+            InputError: They cannot be read; or there are none, and there must be some.
         """
         with self.step(f"read {source}", kind="read") as step:
             if self.is_replay:
-                rows = raw_files.rows_from_bronze(self.partition(bronze), schema=schema)
-                is_empty = rows.isEmpty
-                empty = f"{bronze} has no rows of {self.date} to replay: run the date from its raw files first"
+                rows = raw_files.rows_from_bronze(self.partition(bronze), schema=schema, names=names)
+                raw = RawDay(rows, rows.isEmpty)
+                empty = f"{bronze} has no rows of {self.date} to replay: run the date from its raw rows first"
             else:
-                of_day = files.required(self.list_folder, self.date)
-                rows = raw_files.read(self.spark, of_day, schema=schema, form=files.format)
-                is_empty = partial(raw_files.is_empty, rows, of_day, form=files.format)
-                empty = f"no rows at {files.where(self.date)}: its files are empty; deliver the day's rows there"
-                size = sum(file.bytes for file in of_day)
-                step.count(files=len(of_day), bytes_read=size)
-                self.telemetry.record(bytes_read=size)
-            if not may_be_empty and is_empty():
+                raw = origin.read(self.spark, self.date, schema)
+                reason = "its files are empty; " if raw.files else ""
+                empty = f"no rows at {origin.where(self.date)}: {reason}deliver the day's rows there"
+                step.count(files=raw.files, bytes_read=raw.bytes)
+                self.telemetry.record(bytes_read=raw.bytes)
+            if not may_be_empty and raw.is_empty():
                 raise InputError(empty)
-            return rows
+            return raw_files.renamed(raw.rows, schema=schema, names=names)
 
     def partition(self, table: str, *, version: int | None = None) -> DataFrame:
         """The rows of the day in a table, as it is now or at a version."""

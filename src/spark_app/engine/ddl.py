@@ -1,6 +1,6 @@
 """Schemas as Spark writes them, `amount decimal(12, 2) COMMENT 'in EUR', ...`, read without Spark.
 
-Spark's own parser is in its JVM, which takes seconds to start: a mistake is told before.
+Spark's own parser is in its JVM, which takes seconds to start: this one finds a mistake first.
 """
 
 import re

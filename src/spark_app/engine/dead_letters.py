@@ -15,7 +15,7 @@ from spark_app.engine.topics import Topic, bounded
 from spark_app.runs import run_record
 from spark_app.settings import Settings
 from spark_app.spark.persisted import persisted
-from spark_app.telemetry import names
+from spark_app.vocabulary import names
 from spark_app.warehouse import delta_log
 from spark_app.warehouse.schemas import DEAD_LETTERS
 from spark_app.warehouse.tables import Warehouse

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_app.quality.results import ExpectationResult
-from spark_app.telemetry.spark_progress import CHECKED, EXPECTATIONS
+from spark_app.vocabulary.spark_progress import CHECKED, EXPECTATIONS
 
 
 class ExpectationMonitor:

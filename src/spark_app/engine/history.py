@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DateType, StructType, TimestampType
+from pyspark.sql.types import BooleanType, DateType, StructField, StructType, TimestampType
 
 from spark_app.warehouse.periods import Effect
 
@@ -21,6 +21,19 @@ class Validity(NamedTuple):
 
     since: str
     until: str
+
+
+def versioned(schema: StructType, since: str) -> StructType:
+    """The schema of a history whose rows have the columns of a schema and are true from the time in one of these on."""
+    kind = schema[since].dataType
+    return StructType(
+        [
+            *schema.fields,
+            StructField(USUAL[0], kind, metadata={"comment": "from when on the row is true"}),
+            StructField(USUAL[1], kind, metadata={"comment": "until when the row is true; null if it is true now"}),
+            StructField(CURRENT, BooleanType(), metadata={"comment": "whether the row is true now"}),
+        ]
+    )
 
 
 def usual(schema: StructType) -> Validity | None:

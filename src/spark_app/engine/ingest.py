@@ -17,7 +17,7 @@ from spark_app.quality.expectations import Expectation
 from spark_app.quality.results import ExpectationResult
 from spark_app.settings import Schedule
 from spark_app.warehouse.delta_log import Commit
-from spark_app.warehouse.source_files import SourceFiles
+from spark_app.warehouse.origin import Origin
 
 PARSED = ("text", "is_malformed", "raw", "extra", "source_file")
 
@@ -35,7 +35,7 @@ class IngestSpec:
 
     Attributes:
         source: The source of the raw rows.
-        files: Its raw files.
+        origin: Where its raw rows come from.
         table: Its bronze table.
         schema: The columns of a raw row.
         key: The columns that identify a row; of its versions one is published.
@@ -45,7 +45,7 @@ class IngestSpec:
     """
 
     source: str
-    files: SourceFiles
+    origin: Origin
     table: str
     schema: StructType
     key: Sequence[str]
@@ -60,7 +60,7 @@ class IngestSpec:
         config: Config,
         *,
         source: str,
-        files: SourceFiles,
+        origin: Origin,
         table: str,
         schema: StructType,
         key: Sequence[str],
@@ -72,7 +72,7 @@ class IngestSpec:
             context: The run.
             config: The limits, and whether expectations are enforced.
             source: The source of the raw rows.
-            files: Its raw files.
+            origin: Where its raw rows come from.
             table: Its bronze table.
             schema: The columns of a raw row.
             key: The columns that identify a row.
@@ -80,7 +80,7 @@ class IngestSpec:
         """
         context.declare(table, config.expectation_names)
         expectations = expectations if config.checks else ()
-        return cls(source, files, table, schema, key, expectations, config.all_limits, config.checks)
+        return cls(source, origin, table, schema, key, expectations, config.all_limits, config.checks)
 
 
 def declared_expectations(expectations: Sequence[Expectation], *further: str) -> list[str]:

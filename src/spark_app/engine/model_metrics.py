@@ -10,7 +10,7 @@ from spark_app.engine.context import Context
 from spark_app.engine.model import Model, ModelConfig
 from spark_app.models import registry
 from spark_app.runs.model_card import AVERAGE_PRECISION, PREDICTION, Evaluation
-from spark_app.telemetry import names
+from spark_app.vocabulary import names
 
 MAX_SLICES: Final = 50
 """So many are measured, those with the most positives: each is a series, and values of columns come from data. The
@@ -18,7 +18,7 @@ card has all."""
 
 
 def main_scores(found: Evaluation) -> dict[str, float | None]:
-    """The scores by which versions are told apart at a glance."""
+    """The scores that distinguish versions at a glance."""
     return {name: found.scores[name].value for name in (AVERAGE_PRECISION, "roc_auc") if name in found.scores}
 
 

@@ -11,8 +11,8 @@ from pyspark.sql.types import NumericType, StructType
 
 from spark_app.engine.code_location import CodeLocation, columns_of
 from spark_app.engine.context import Context
-from spark_app.telemetry import names
-from spark_app.telemetry.names import Attribute
+from spark_app.vocabulary import names
+from spark_app.vocabulary.names import Attribute
 
 NAME: Final = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+")
 VALUE: Final = re.compile(r"(?P<function>sum|avg|min|max|count)\((?P<column>\*|\w+)\)")

@@ -14,7 +14,7 @@ from spark_app.models.gate import merit, refusals
 from spark_app.models.registry import Promotion, Version
 from spark_app.runs.model_card import ModelCard, Verdict
 from spark_app.spark.persisted import persisted
-from spark_app.telemetry import names
+from spark_app.vocabulary import names
 
 if TYPE_CHECKING:
     from spark_app.engine.training import TrainingContext
@@ -53,7 +53,7 @@ def promote(
 
 
 def _verdict(context: Context, model: Model, config: ModelConfig, card: ModelCard, *, is_named: bool) -> Verdict:
-    """What the gate decides, and the promotion; decided anew if another run promotes meanwhile."""
+    """What the gate decides, and the promotion; decided anew if another run promotes first."""
     changes = registry.promotions(context.warehouse, model.name)
     current = changes[-1].version if changes else None
     if current == card.version:
@@ -109,7 +109,7 @@ def _rolled_back(context: Context, model: Model) -> tuple[int, bool]:
     registry.version(context.warehouse, model.name, number)
     is_there = changes[-1].version == number
     if not is_there and not _change(context, model, Promotion(len(changes) + 1, number, "rolled_back")):
-        return _rolled_back(context, model)  # another run has changed it meanwhile
+        return _rolled_back(context, model)  # another run was faster
     return number, is_there
 
 

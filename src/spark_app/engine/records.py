@@ -11,7 +11,7 @@ from pyspark.sql.types import StringType, StructField
 from spark_app.engine import json_types
 from spark_app.engine.json_types import Value
 from spark_app.engine.topics import Topic
-from spark_app.telemetry.spark_progress import UNKNOWN_FIELDS
+from spark_app.vocabulary.spark_progress import UNKNOWN_FIELDS
 
 FILE: Final = "file"
 """The header with the path of the file that a line is from, where records are lines of files."""
@@ -155,7 +155,7 @@ def _kind(name: str) -> Column:
 
 
 def _typed(field: StructField) -> Column:
-    """A field of a value in the type of its column; null if it has another type, which `_reason` tells from none."""
+    """A field of a value in the type of its column; null if it has another type, as `_reason` says."""
     return json_types.column(Value(_kind(field.name), partial(_field, field.name)), field.dataType)
 
 

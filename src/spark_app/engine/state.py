@@ -22,8 +22,8 @@ from spark_app.engine.history import Validity, effects
 from spark_app.errors import InputError
 from spark_app.warehouse import delta_log, hadoop_files
 from spark_app.warehouse.delta_log import Commit
-from spark_app.warehouse.periods import CHANGES, NOTHING, Effect, Period
-from spark_app.warehouse.tables import PERIOD, Table
+from spark_app.warehouse.periods import CHANGES, NO_VERSION, Effect, Period
+from spark_app.warehouse.tables import DELETED, PERIOD, Table, kept
 
 Compute = Callable[[datetime.date, DataFrame], DataFrame]
 """What a day changes in a state, from the day and the state as of the day before."""
@@ -42,17 +42,20 @@ class State:
         columns: Its columns.
         key: The columns that identify a row.
         validity: Of a history, the columns with the time in which a row is true.
+        keeps_deleted: Whether the changes that delete rows are kept.
     """
 
     name: str
     columns: Sequence[str]
     key: Sequence[str]
     validity: Validity | None = None
+    keeps_deleted: bool = False
 
     @classmethod
-    def of(cls, table: Table) -> Self:
+    def of(cls, table: Table, *, keeps_deleted: bool = False) -> Self:
         """The state that a table holds."""
-        return cls(table.name, table.schema.names, table.key, Validity(*table.validity) if table.validity else None)
+        validity = Validity(*table.validity) if table.validity else None
+        return cls(table.name, table.schema.names, table.key, validity, keeps_deleted)
 
     @property
     def is_same(self) -> str:
@@ -89,7 +92,7 @@ def as_of(context: DailyContext, state: State, day: datetime.date) -> DataFrame:
 
 def _is_kept(context: DailyContext, state: State, version: int) -> bool:
     """Whether all files of a version are there: a vacuum deletes those that the newest version does not have."""
-    if version in (NOTHING, delta_log.last_version(context.spark, context.warehouse.path(state.name))):
+    if version in (NO_VERSION, delta_log.last_version(context.spark, context.warehouse.path(state.name))):
         return True
     try:
         files = {*context.table(state.name, version=version).inputFiles()}
@@ -104,17 +107,29 @@ def _content(context: DailyContext, state: State, period: Period, last: datetime
     base = _version(context, state, period.base)
     if not period.first or last is None:
         return base
-    changed = context.table(state.changes).where(F.col(PERIOD).between(F.lit(period.first), F.lit(last)))
+    changed = _changes(context, state).where(F.col(PERIOD).between(F.lit(period.first), F.lit(last)))
     if period.first != str(last):
         newest = Window.partitionBy(*state.key).orderBy(F.col(PERIOD).desc())
         changed = changed.withColumn("_rank", F.row_number().over(newest)).where("_rank = 1")
-    changed = changed.select(*state.columns)
-    kept = base.alias("old").join(changed.select(*state.key).alias("new"), F.expr(state.is_same), "left_anti")
-    return kept.unionByName(changed)
+    old = base.alias("old").join(changed.select(*state.key).alias("new"), F.expr(state.is_same), "left_anti")
+    return old.unionByName(kept(changed.select(*state.columns, DELETED)))
+
+
+def deleted_before(context: DailyContext, state: State, day: datetime.date) -> DataFrame:
+    """The changes of the days before a day that have deleted rows of a state."""
+    return _changes(context, state).where(F.col(DELETED) & (F.col(PERIOD) < F.lit(day)))
+
+
+def _changes(context: DailyContext, state: State) -> DataFrame:
+    """What each day has changed, as far as it is kept beside the table."""
+    changes = context.table(state.changes)
+    if DELETED in changes.columns:
+        return changes
+    return changes.withColumn(DELETED, F.lit(False))
 
 
 def _version(context: DailyContext, state: State, version: int) -> DataFrame:
-    if version == NOTHING:
+    if version == NO_VERSION:
         return context.spark.createDataFrame([], context.warehouse.tables[state.name].schema)
     rows = context.table(state.name, version=version)
     missing = [field for field in context.warehouse.tables[state.name].schema if field.name not in rows.columns]
@@ -134,7 +149,7 @@ def apply(context: DailyContext, state: State, compute: Compute, reads: Reads, c
         confirm: Checks the state as of the day.
 
     Raises:
-        InputError: A later day has to be applied again, and its rows were rejected meanwhile.
+        InputError: A later day has to be applied again, and its rows have been rejected since.
     """
     with context.warehouse.lock(f"state-{state.name}"):
         days, day = context.warehouse.periods.days(state.name), context.date
@@ -157,12 +172,19 @@ def _follow(context: DailyContext, state: State, compute: Compute, reads: Reads,
     before = delta_log.last_version(context.spark, context.warehouse.path(state.name))
     made_of = reads(day)
     periods.put(state.name, day, Period(reads=made_of, is_done=False))
+    if state.keeps_deleted:
+        _keep(context, state, day, compute(day, context.table(state.name)).where(DELETED))
     commit = context.merge(partial(compute, day), state.name, condition=state.is_same)
     if state.validity:
         found = [Effect("", "", content)] if is_first else _effects(context, state, before, commit.version)
         periods.add_effects(state.name, found)
     periods.put(state.name, day, Period(content, made_of, base=commit.version))
     return commit
+
+
+def _keep(context: DailyContext, state: State, day: datetime.date, changes: DataFrame) -> None:
+    """Keeps changes of a day beside the table of a state."""
+    context.replace(changes.withColumn(PERIOD, F.lit(day)), state.changes, where=f"{PERIOD} = '{day}'")
 
 
 def _effects(context: DailyContext, state: State, before: int, after: int) -> list[Effect]:
@@ -225,7 +247,7 @@ class _Rewind:
         """The version to begin with, the first day on top of it, and the days to apply: all, if it is gone."""
         before = self._day_before(again[0])
         if before is None:
-            return NOTHING, str(again[0]), again
+            return NO_VERSION, str(again[0]), again
         period = self._days[before]
         if self._is_kept(period.base):
             return period.base, period.first or str(again[0]), again
@@ -234,7 +256,7 @@ class _Rewind:
         )
         every = sorted({*self._days, self._day})
         self._later, self._is_deferred = [], False
-        return NOTHING, str(every[0]), every
+        return NO_VERSION, str(every[0]), every
 
     def _day_before(self, day: datetime.date) -> datetime.date | None:
         return max((each for each in self._days if each < day), default=None)
@@ -247,8 +269,7 @@ class _Rewind:
         state, context, before = self._state, self._context, self._day_before(day)
         is_kept_beside = before is not None and str(before) >= first
         old = _content(context, state, Period(base=base, first=first if is_kept_beside else ""), before)
-        rows = self._compute(day, old).select(*state.columns).withColumn(PERIOD, F.lit(day))
-        context.replace(rows, state.changes, where=f"{PERIOD} = '{day}'")
+        _keep(context, state, day, self._compute(day, old))
 
     def _digest(self, period: Period) -> tuple[object, ...] | None:
         """What the state as of the day has in common only with the same rows; None if it was vacuumed."""

@@ -24,8 +24,8 @@ from spark_app.settings import Interval, Settings
 from spark_app.spark import job_properties
 from spark_app.spark.kafka import sink_options, source_options
 from spark_app.spark.persisted import persisted
-from spark_app.telemetry.spark_names import STREAM_QUERY_ID
-from spark_app.telemetry.spark_progress import CHECKED, INPUT
+from spark_app.vocabulary.spark_names import STREAM_QUERY_ID
+from spark_app.vocabulary.spark_progress import CHECKED, INPUT
 from spark_app.warehouse import delta_log, hadoop_files
 from spark_app.warehouse.schemas import RECORD
 from spark_app.warehouse.tables import Warehouse

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from spark_app.engine.limits import LimitedConfig
 from spark_app.settings import Interval
-from spark_app.telemetry.spark_settings import INTERVAL_UNITS_MS
+from spark_app.vocabulary.spark_settings import INTERVAL_UNITS_MS
 
 
 def milliseconds(interval: Interval) -> int:

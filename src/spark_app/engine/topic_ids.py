@@ -18,7 +18,7 @@ def require_same_topics(context: StreamContext, topics: Sequence[str]) -> None:
     """Checks that Kafka has the topics that a query has read, and notes their ids where that was not done.
 
     Spark sees that a topic was created again only while it has fewer records than were read of the old one. With more,
-    the query would go on at the old offset, without the records before it. A topic whose id nobody has noted, or the
+    the query would go on at the old offset, without the records before it. A topic without a noted id, or the
     brokers do not tell, is taken for the same.
 
     Args:

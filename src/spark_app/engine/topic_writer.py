@@ -17,7 +17,7 @@ from spark_app.spark.kafka import client_options, sink_options
 from spark_app.warehouse import hadoop_files
 
 MAX_FILES: Final = 1_800
-"""Files of a demo that each outgoing topic keeps; nobody reads them. An hour at one file in two seconds."""
+"""Files of a demo that each outgoing topic keeps; no query reads them. An hour at one file in two seconds."""
 
 
 MAX_RECORD_BYTES: Final = 2**20
@@ -27,7 +27,7 @@ RECORD_BYTES: Final = 61 + 21
 HEADER_BYTES: Final = 10
 """What Kafka adds at most to a header: two lengths."""
 KEPT_BYTES: Final = 500
-KEPT_HEADERS: Final = 20
+MAX_HEADERS: Final = 20
 """How many bytes of a key and of a header, and how many headers, are left of a record that is too large."""
 ASKED_SECONDS: Final = 60
 """How long the answer of a broker about a topic is good."""
@@ -78,7 +78,7 @@ def fitting(records: DataFrame, largest: int) -> DataFrame:
     short = F.filter(
         "headers", lambda header: F.octet_length(header["key"]) + F.octet_length(header["value"]) <= KEPT_BYTES
     )
-    left = {"key": F.substring("key", 1, KEPT_BYTES), "value": stub, "headers": F.slice(short, 1, KEPT_HEADERS)}
+    left = {"key": F.substring("key", 1, KEPT_BYTES), "value": stub, "headers": F.slice(short, 1, MAX_HEADERS)}
     return records.select(
         *[F.when(size > largest, column).otherwise(F.col(name)).alias(name) for name, column in left.items()]
     )

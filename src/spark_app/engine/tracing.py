@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 
 from spark_app.eventlog import span_ids
 from spark_app.eventlog.model.streams import BatchKey
-from spark_app.telemetry.names import TRACEPARENT
-from spark_app.telemetry.spark_names import JOB_GROUP, STREAM_QUERY_ID
+from spark_app.vocabulary.names import TRACEPARENT
+from spark_app.vocabulary.spark_names import JOB_GROUP, STREAM_QUERY_ID
 
 LENGTH: Final = 55
 """Characters of a `traceparent` of version 00; a longer text is not kept, so that a sample stays small."""

@@ -24,7 +24,7 @@ from spark_app.runs.model_card import (
     ModelCard,
     VersionComparison,
 )
-from spark_app.telemetry import names
+from spark_app.vocabulary import names
 
 if TYPE_CHECKING:
     import pandas as pd

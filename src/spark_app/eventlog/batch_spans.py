@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from spark_app.eventlog.span_ids import SpanContext, context_of
-from spark_app.telemetry import spark_names as names
-from spark_app.telemetry.names import Attribute
-from spark_app.telemetry.spark_progress import Progress, StateOperatorProgress, offsets, sum_of_known
+from spark_app.vocabulary import spark_names as names
+from spark_app.vocabulary.names import Attribute
+from spark_app.vocabulary.spark_progress import Progress, StateOperatorProgress, offsets, sum_of_known
 
 MAX_LINKS: Final = 32
 """The most links of a span: a sample of 16 contexts for each of two topics."""

@@ -10,7 +10,7 @@ from spark_app.eventlog.model import memory_settings
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import StageAttempt
 from spark_app.settings import Prices
-from spark_app.telemetry.spark_settings import is_local
+from spark_app.vocabulary.spark_settings import is_local
 
 HOUR_MS: Final = 3_600_000
 GIB: Final = 1 << 30

@@ -1,4 +1,4 @@
-"""Types of fields of the JSON document (`report.results.schema`), which structs of the observer use for theirs.
+"""Types of fields of the JSON document (`report.results.schema`), which structs of the observer use for their own.
 
 Such a struct is in the document as it is. `report.values.document` makes its values ready by these types: it masks
 secrets in texts and cuts them, and rounds numbers.

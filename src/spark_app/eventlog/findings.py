@@ -14,7 +14,7 @@ Subject = Literal["job", "data", "host"]
 
 
 class Place(Struct, frozen=True):
-    """Where a finding was made, with its estimated cost in wall-clock time; all None is the application."""
+    """What a finding is about, with its estimated cost in wall-clock time; all None is the application."""
 
     stage: StageKey | None
     query: int | None
@@ -66,7 +66,7 @@ class Finding:
         advice: What to change, with the property or the call to change it with.
         numbers: The evidence; the unit is in the name (`longest_task_ms`, `spilled_bytes`).
         cost_ms: The estimated cost in wall-clock time over all places; None if unknown.
-        hot_key: The key behind it, where it was asked for and a sample of the input has told it.
+        hot_key: The key behind it, where it was asked for and a sample of the input has it.
         because: The rule of the finding that this one is a consequence of; None for a cause of its own.
         cost_low_ms, cost_high_ms: At least and at most, where the log cannot tell it closely; else None.
         stage: The id and the attempt of its stage, if any; of several, that with the highest cost.

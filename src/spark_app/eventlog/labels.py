@@ -8,7 +8,7 @@ from spark_app.eventlog.model import kubernetes_pods
 from spark_app.eventlog.model.application import Application
 from spark_app.redaction import excerpt, setting
 from spark_app.settings import Settings
-from spark_app.telemetry.spark_names import KUBERNETES_NAMESPACE
+from spark_app.vocabulary.spark_names import KUBERNETES_NAMESPACE
 
 USER: Final = "user"
 """The label that an application has without a Spark property: who started its driver."""

@@ -21,8 +21,8 @@ from spark_app.eventlog.model.task_numbers import Totals
 from spark_app.eventlog.parse.events import TaskEnd
 from spark_app.eventlog.span_ids import SpanContext, SpanIds
 from spark_app.redaction import shortened
-from spark_app.telemetry import spark_names as names
-from spark_app.telemetry.names import APPLICATION, Attribute, SpanName
+from spark_app.vocabulary import spark_names as names
+from spark_app.vocabulary.names import APPLICATION, Attribute, SpanName
 
 Value = str | int | bool
 MAX_PLAN: Final = 8000

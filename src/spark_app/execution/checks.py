@@ -184,8 +184,8 @@ def unused(settings: Settings, loaded: Mapping[str, Pipeline]) -> list[Finding]:
                 found.append(_of_file(f"{_shown(file)}: no pipeline {file.stem}: {nearest(file.stem, known)}"))
     app = own / "app.yml"
     raw = read_yaml(app).get("raw") if app.is_file() else None
-    files = [each.files for each in loaded.values()]
-    declared = {source: each.format.declared for of_pipeline in files for source, each in of_pipeline.items()}
+    origins = [each.origins for each in loaded.values()]
+    declared = {source: each.declared for of_pipeline in origins for source, each in of_pipeline.items()}
     named = [(key, source) for key in ("formats", "csv") for source in (raw or {}).get(key) or ()]
     for key, source in named:
         if source not in sources:
@@ -193,7 +193,7 @@ def unused(settings: Settings, loaded: Mapping[str, Pipeline]) -> list[Finding]:
             found.append(_of_file(f"{where}: raw.{key}: no source {source}: {nearest(source, sources)}"))
         elif source in declared:
             where = _shown(Path(located(app, ["raw", key, source])))
-            found.append(_of_file(f"{where}: raw.{key}: the files of {source} are declared in {declared[source]}"))
+            found.append(_of_file(f"{where}: raw.{key}: the rows of {source} are declared in {declared[source]}"))
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Final, Protocol, Self
 from py4j.protocol import Py4JError
 
 from spark_app.telemetry.exceptions import message_of
-from spark_app.telemetry.stream_lag import BrokerOffsets, Gap, Lag, Partition, unread
+from spark_app.vocabulary.stream_lag import BrokerOffsets, Gap, Lag, Partition, unread
 
 ASK_SECONDS: Final = 1.0
 """How often the brokers are asked: two requests, which took 4 ms in all for a topic of two partitions."""

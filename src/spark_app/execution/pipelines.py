@@ -28,7 +28,8 @@ from spark_app.errors import SparkAppError, UsageError
 from spark_app.models import registry
 from spark_app.project import Project
 from spark_app.settings import Settings
-from spark_app.warehouse.source_files import SourceFiles
+from spark_app.warehouse.origin import Origin
+from spark_app.warehouse.source_files import origin
 from spark_app.warehouse.tables import QUARANTINE, Table
 
 PACKAGES: Final = ("etl", "streaming", "ml")
@@ -257,10 +258,10 @@ def sources(pipelines: Iterable[Pipeline]) -> list[str]:
     return [source for pipeline in pipelines for source in pipeline.sources]
 
 
-def source_files(settings: Settings, pipelines: Iterable[Pipeline]) -> dict[str, SourceFiles]:
-    """The raw files of the sources that pipelines read."""
+def origins(settings: Settings, pipelines: Iterable[Pipeline]) -> dict[str, Origin]:
+    """Where the rows of the sources come from that pipelines read."""
     return {
-        source: SourceFiles.of(settings, source, pipeline.files.get(source))
+        source: origin(settings, source, pipeline.origins.get(source))
         for pipeline in pipelines
         for source in pipeline.sources
     }

@@ -24,13 +24,13 @@ from spark_app.runs.run_record import RunRecord, StaleDay
 from spark_app.settings import Settings, load_pipeline_config
 from spark_app.spark.known_errors import translate_errors
 from spark_app.spark.session import StartingJvm
-from spark_app.telemetry import names
 from spark_app.telemetry.exceptions import summary_of
-from spark_app.telemetry.names import Outcome
 from spark_app.telemetry.run_identity import RunIdentity, outcome_of
-from spark_app.telemetry.spark_names import WORKLOAD
-from spark_app.warehouse import hadoop_files
+from spark_app.vocabulary import names
+from spark_app.vocabulary.names import Outcome
+from spark_app.vocabulary.spark_names import WORKLOAD
 from spark_app.warehouse.fingerprint import encoded
+from spark_app.warehouse.hadoop_files import SparkReader
 
 LOG: Final = logging.getLogger(__name__)
 ETL: Final = "spark-app etl"
@@ -219,8 +219,7 @@ def report_stale(application: Application, jobs: Sequence[Job]) -> None:
 def stale_days(application: Application, jobs: Sequence[Job]) -> list[StaleDay]:
     """The days that were made of what has changed since."""
     loaded = {job.name: job.pipeline for job in jobs}
-    list_folder = partial(hadoop_files.listed, application.spark)
-    find_raw = stale.raw_finder(application.settings, loaded.values(), list_folder)
+    find_raw = stale.raw_finder(application.settings, loaded.values(), SparkReader(application.spark))
     return stale.stale(application.warehouse.periods, loaded, find_raw)
 
 

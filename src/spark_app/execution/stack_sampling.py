@@ -23,7 +23,7 @@ from spark_app.settings import Settings, process_environment
 from spark_app.spark.java_runtime import require_java
 from spark_app.stack_samples import captured, flight_recorder, python_sampler
 from spark_app.stack_samples.captured import Captured
-from spark_app.telemetry.spark_settings import is_local_cluster
+from spark_app.vocabulary.spark_settings import is_local_cluster
 
 Note = Callable[[str], None]
 DIAGNOSTICS: Final = "com.sun.management:type=DiagnosticCommand"

@@ -11,15 +11,16 @@ from spark_app.execution.graph import warehouse_folder
 from spark_app.formatting import quantity
 from spark_app.runs.run_record import StaleDay
 from spark_app.settings import Settings
-from spark_app.warehouse import hadoop_files
-from spark_app.warehouse.hadoop_files import ListFolder
-from spark_app.warehouse.periods import RAW, Period, Periods, StoredFiles, in_threads
-from spark_app.warehouse.source_files import SourceFiles
+from spark_app.warehouse.hadoop_files import FileReader, LocalReader
+from spark_app.warehouse.periods import Period, Periods, StoredFiles, in_threads, source_of
+from spark_app.warehouse.source_files import origin
 from spark_app.warehouse.tables import Table
 
-SourceDay = tuple[str, datetime.date]
-FindRaw = Callable[[str, datetime.date], str | None]
-"""Names the raw files of a source for a day, as `SourceFiles.fingerprint` does; None where nobody can tell."""
+FindRaw = Callable[[str, datetime.date, str], str | None]
+"""Names the raw rows of a source for a day, as `Origin.content` does, by the name that they had; None where nobody can
+tell."""
+RawDay = tuple[str, datetime.date, str]
+"""A source, a day, and how its rows were named when they were read."""
 WHAT_TO_DO: Final = "spark-app etl --stale"
 
 
@@ -47,17 +48,17 @@ class _Known:
 
     tables: Mapping[str, Table]
     periods: Periods
-    raw: Mapping[SourceDay, str | None]
+    raw: Mapping[RawDay, str | None]
 
     @classmethod
     def of(cls, periods: Periods, tables: Mapping[str, Table], find_raw: FindRaw) -> Self:
         periods = periods.read_once()
         read = [
-            (name.removeprefix(RAW), day)
+            (source, day, was)
             for table in tables
             for day, period in periods.days(table).items()
-            for name in period.reads
-            if name.startswith(RAW)
+            for name, was in period.reads.items()
+            if (source := source_of(name)) is not None
         ]
         raw = in_threads(lambda each: find_raw(*each), read, threads=periods.threads)
         return cls(tables, periods, dict(zip(read, raw, strict=True)))
@@ -68,8 +69,8 @@ class _Known:
             is_kept = bool(table.key)
             yield "a day before it changed" if is_kept and period.content else "a run was ended while it wrote it"
         for name, was in period.reads.items():
-            if name.startswith(RAW):
-                now = self.raw[name.removeprefix(RAW), day]
+            if (source := source_of(name)) is not None:
+                now = self.raw[source, day, was]
                 if now is not None and now != was:
                     yield f"{name} changed"
             elif not period.is_rejected and name in self.tables and self._content(name, day) != was:
@@ -101,14 +102,11 @@ def of_project(settings: Settings) -> list[StaleDay]:
     return stale(Periods(StoredFiles(root)), loaded, raw_finder(settings, loaded.values()))
 
 
-def raw_finder(settings: Settings, of_pipelines: Iterable[Pipeline], list_folder: ListFolder | None = None) -> FindRaw:
-    """Names the raw files of the sources of pipelines; without what lists folders, those on this machine only."""
-    known = pipelines.source_files(settings, of_pipelines)
+def raw_finder(settings: Settings, of_pipelines: Iterable[Pipeline], reader: FileReader | None = None) -> FindRaw:
+    """Names the raw rows of the sources of pipelines; without a reader, those on this machine only."""
+    known = pipelines.origins(settings, of_pipelines)
 
-    def find_raw(source: str, day: datetime.date) -> str | None:
-        files = known.get(source) or SourceFiles.of(settings, source)
-        if list_folder is None and not files.is_local:
-            return None
-        return files.fingerprint(list_folder or hadoop_files.listed_locally, day)
+    def find_raw(source: str, day: datetime.date, was: str) -> str | None:
+        return (known.get(source) or origin(settings, source)).content(reader or LocalReader(), day, was)
 
     return find_raw

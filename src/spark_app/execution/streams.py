@@ -25,7 +25,7 @@ from spark_app.settings import Settings
 from spark_app.spark.kafka_offsets import KafkaOffsets
 from spark_app.spark.query_listener import QueryEvent, QueryListener
 from spark_app.telemetry.exceptions import summary_of
-from spark_app.telemetry.spark_names import WORKLOAD
+from spark_app.vocabulary.spark_names import WORKLOAD
 
 STREAMING: Final = "spark-app streaming"
 STAGGER_SECONDS: Final = 20.0

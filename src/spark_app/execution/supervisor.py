@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_app.declarations.pipeline import Pipeline
-from spark_app.engine import bisection, dead_letters
+from spark_app.engine import bisection, dead_letters, expectation_metrics
 from spark_app.engine.stream import StreamContext
 from spark_app.engine.topic_ids import require_same_topics
 from spark_app.errors import NoBrokerError, NotReadyError, QualityGateError, SparkAppError
@@ -21,6 +21,7 @@ from spark_app.execution.application import Application
 from spark_app.execution.lag_watch import LagWatch
 from spark_app.execution.maintenance import TableMaintenance
 from spark_app.execution.run import Job, locked, recorded_run
+from spark_app.execution.stream_watermark import WatermarkWatch
 from spark_app.formatting import quantity
 from spark_app.runs import stream_status
 from spark_app.runs.run_record import DELETED, DUPLICATES, LATE, PUBLISHED, READ, UNKNOWN_FIELDS
@@ -31,13 +32,12 @@ from spark_app.spark.kafka_offsets import refusal
 from spark_app.spark.known_errors import translate_errors
 from spark_app.spark.query_listener import QueryEvent
 from spark_app.spark.stream_errors import NO_BROKER, FailedQuery, StreamFailure, batch_failure, cause_of, stream_failure
-from spark_app.telemetry import expectation_metrics, names, spark_progress
 from spark_app.telemetry.exceptions import summary_of
-from spark_app.telemetry.names import StreamState
-from spark_app.telemetry.spark_progress import Progress
-from spark_app.telemetry.stream_lag import Lag, gaps, processed_offsets
 from spark_app.telemetry.stream_telemetry import StreamTelemetry
-from spark_app.telemetry.stream_watermark import WatermarkWatch
+from spark_app.vocabulary import names, spark_progress
+from spark_app.vocabulary.names import StreamState
+from spark_app.vocabulary.spark_progress import Progress
+from spark_app.vocabulary.stream_lag import Lag, gaps, processed_offsets
 
 LOG: Final = logging.getLogger(__name__)
 POLL_SECONDS: Final = 0.25

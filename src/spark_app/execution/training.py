@@ -4,7 +4,6 @@ import datetime
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final, Literal
 
 from pyspark.sql import functions as F
@@ -33,8 +32,7 @@ from spark_app.runs.run_record import RunRecord
 from spark_app.settings import Settings
 from spark_app.spark import call_sites
 from spark_app.spark.known_errors import translate_errors
-from spark_app.telemetry.spark_names import WORKLOAD
-from spark_app.warehouse import hadoop_files
+from spark_app.vocabulary.spark_names import WORKLOAD
 from spark_app.warehouse.tables import Warehouse
 
 ML: Final = "spark-app ml"
@@ -335,10 +333,9 @@ def _missing(application: Application, job: Job, days: Sequence[datetime.date]) 
 
 
 def _is_delivered(application: Application, jobs: Sequence[Job], day: datetime.date) -> bool:
-    """Whether there are raw files of a day that one of the pipelines reads."""
-    sources = pipelines.source_files(application.settings, (job.pipeline for job in jobs))
-    list_folder = partial(hadoop_files.listed, application.spark)
-    return any(files.of_day(list_folder, day) for files in sources.values())
+    """Whether there are raw rows of a day that one of the pipelines reads."""
+    origins = pipelines.origins(application.settings, (job.pipeline for job in jobs))
+    return any(origin.is_delivered(application.spark, day) for origin in origins.values())
 
 
 def _examples(job: Job) -> str:

@@ -2,7 +2,7 @@
 
 An annex is a folder of `spark_app.annexes`. Its `plugin.py` lists in `ADDS` what it adds: values of classes that the
 rooms which look for them declare, such as a `Command`. Any annex can be left out of an installation: nothing imports
-it, and whoever asks for what it adds is told that it is missing.
+it, and a command that needs what it adds says that it is missing.
 """
 
 import pkgutil

@@ -1,4 +1,4 @@
-"""What a model is told: its examples, which are rows of a table, and their features."""
+"""The inputs of a model: its examples, which are rows of a table, and their features."""
 
 import datetime
 import inspect

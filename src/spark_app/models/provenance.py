@@ -1,4 +1,4 @@
-"""What a model was made of: the commit of the program, its code, and a fingerprint of all that determines a model."""
+"""What determines a model: the commit of the program, its code, and a fingerprint of all of it."""
 
 import ast
 import hashlib
@@ -43,7 +43,7 @@ def code(*functions: Callable[..., Any]) -> str:
     so that no version of Python matters.
 
     Args:
-        functions: Functions of modules; of one that is made within another, the other one's code is meant.
+        functions: Functions of modules; of one that is defined within another, the other one's code is meant.
     """
     packages = {"spark_app", *(function.__module__.partition(".")[0] for function in functions)}
     found: dict[tuple[str, str], str] = {}

@@ -1,7 +1,7 @@
 """Reference rows of a version: a few rows of the tables that it was trained on, and the features of them.
 
 By their values a program finds out whether it computes the features that a version was trained on, whatever became of
-the code since. At training the same rows show whether a feature knows what nobody knows when it is served.
+the code since. At training the same rows show whether a feature knows what is not known yet when it is served.
 """
 
 import datetime

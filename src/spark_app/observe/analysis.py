@@ -76,7 +76,7 @@ class Analysis:
     _replays: dict[Path | None, Replays | None] = field(default_factory=dict)
 
     def replays_of(self, run: RunInfo | None) -> Replays | None:
-        """Blocked time and forecasts of all of it, or of a run in it; made once for the report and the document."""
+        """Blocked time and forecasts of all of it, or of a run in it; computed once for the report and the document."""
         key = run.folder if run else None
         if key not in self._replays:
             about = scope(self.reading.app, run)

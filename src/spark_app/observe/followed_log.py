@@ -41,7 +41,7 @@ class FollowedLog:
         """
         self._log, self.batches = log, 0
         self._reader = Reader(log, listen=self._take)
-        self._eviction = Eviction(self._reader.app, kept=eviction.KEPT_OF_STREAMS, strips_at_end=False)
+        self._eviction = Eviction(self._reader.app, kept=eviction.MAX_OF_STREAMS, strips_at_end=False)
         self._settings, self._thresholds = settings, thresholds
         self._export = _export(log, self._reader, settings, thresholds)
         self._trouble: str | None = None

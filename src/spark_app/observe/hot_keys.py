@@ -33,7 +33,7 @@ class HotKeys:
     _known: dict[tuple[int, int], HotKey | None] = field(default_factory=dict)
 
     def named(self, findings: Sequence[Finding], app: Application) -> list[Finding]:
-        """Findings of skew by a key with the key, where a sample tells it; others as they are."""
+        """Findings of skew by a key with the key, where a sample has it; others as they are."""
         if not any(is_by_key(each) for each in findings):
             self.remarks[NOTHING_TO_NAME] = None
         return [self._named(each, app) if is_by_key(each) else each for each in findings]

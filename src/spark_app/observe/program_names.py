@@ -23,7 +23,7 @@ SHELLS: Final = frozenset(
 
 
 def can_type(command: Sequence[str]) -> bool:
-    """Whether somebody may type into a command: a shell, a notebook, a server of pages, or a Python with `-i`."""
+    """Whether a user may type into a command: a shell, a notebook, a server of pages, or a Python with `-i`."""
     return "-i" in command or any(Path(word).name in SHELLS for word in command)
 
 

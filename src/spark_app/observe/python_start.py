@@ -37,7 +37,7 @@ import sys
 
 _folder = os.path.dirname(os.path.abspath(__file__))
 try:
-    # Workers of Spark start no jobs; before Python 3.10 they cannot be told, and the hook does nothing in them.
+    # Workers of Spark start no jobs; before Python 3.10 nothing distinguishes them, and the hook does nothing in them.
     if not any(word in ("pyspark.daemon", "pyspark.worker") for word in getattr(sys, "orig_argv", ())):
         import {COPY}
 

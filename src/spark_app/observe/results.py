@@ -237,7 +237,7 @@ def _listener(
     export: "LogExport | None",
     is_wanted: "IsWanted",
 ) -> Listener | None:
-    """Notes the program, and the exit code of the only application, before spans are made; the listener for them."""
+    """Notes the program, and the exit code of the only application, before spans are created; the listener for them."""
     app.program, app.can_type, app.process_exit_code = name_of(command), can_type(command), code
     return export.listener(log, app, is_wanted=is_wanted) if export else None
 

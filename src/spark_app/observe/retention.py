@@ -32,7 +32,7 @@ TUNINGS: Final = "tuning"
 """Below the reports: a folder for each `spark-app tune`, with the event logs of its runs and what they printed."""
 LOCK: Final = ".prune"
 DELETED: Final = ".deleted"
-"""The end of the hidden name of a folder that is being deleted: nobody finds a half of it."""
+"""The end of the hidden name of a folder that is being deleted: no reader finds a half of it."""
 DAY_SECONDS: Final = 86_400
 GIGABYTE: Final = 1_000_000_000
 SETTLED_SECONDS: Final = 3600
@@ -209,7 +209,7 @@ def _logs(folder: Path) -> Iterator[Stored]:
 def delete(stored: Stored) -> None:
     """Deletes something; no error if it is gone by now."""
     for path in (stored.path, *stored.beside):
-        with suppress(FileNotFoundError):  # somebody else has deleted it
+        with suppress(FileNotFoundError):  # another process has deleted it
             if path.is_dir():
                 path.rename(hidden := path.with_name(f".{secrets.token_hex(8)}{DELETED}"))
                 shutil.rmtree(hidden, ignore_errors=True)

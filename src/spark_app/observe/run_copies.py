@@ -87,7 +87,7 @@ def _send(settings: Settings, folder: Path) -> None:
 
 
 def _keep_run(folder: Path, record: RunRecord) -> None:
-    """A record tells that the rest is there, so it comes last."""
+    """A record means that the rest is there, so it comes last."""
     file = folder / run_store.run_key(record.run_id)
     part = ensure_dir(file.parent) / f".{secrets.token_hex(8)}.part"
     try:

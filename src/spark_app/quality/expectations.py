@@ -38,7 +38,7 @@ class Expectation:
         is_violated: Builds the condition over the typed columns, which needs a session; the name does not. The untyped
             text of a column is `text.<column>`.
         is_violated_in_table: The same over the columns of a table, which have no untyped text; None if it is the same.
-        counted: Of what no single row tells, an aggregate over the rows of a table: how many violate it.
+        counted: Of what no single row shows, an aggregate over the rows of a table: how many violate it.
     """
 
     name: str

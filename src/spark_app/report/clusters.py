@@ -1,4 +1,4 @@
-"""Applications on clusters, which annexes find by names of a scheme of theirs."""
+"""Applications on clusters, which annexes find by names of their own scheme."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -28,7 +28,7 @@ CAUSES: Final = {
 _PUNCTUATION: Final = re.compile(r"([\\`*_\[\]|~$])")
 _HTML: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _ADDRESSED: Final = re.compile(r"(?<=@)(?=\w)|(?<=#)(?=\d)|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
-_NOTHING: Final = "&#8203;"
+_ZERO_WIDTH_SPACE: Final = "&#8203;"
 """A space without width keeps a comment from mentioning people and issues, and from linking to addresses."""
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -180,7 +180,7 @@ def escaped(text: str) -> str:
     """A text on one line that Markdown shows as it is, also in a table; spaces stand for invisible characters."""
     one_line = " ".join("".join(part if part.isprintable() else " " for part in text).split())
     marked = _ADDRESSED.sub("\0", _PUNCTUATION.sub(r"\\\1", one_line.translate(_HTML)))
-    return marked.replace("\0", _NOTHING)
+    return marked.replace("\0", _ZERO_WIDTH_SPACE)
 
 
 def _readable(text: str) -> str:

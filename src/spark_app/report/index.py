@@ -1,4 +1,4 @@
-"""The page that lists all reports of a folder, and the small JSON file beside each report that it is made from."""
+"""The page that lists all reports of a folder, and the small JSON file beside each report that it reads."""
 
 from datetime import UTC, datetime
 from pathlib import Path

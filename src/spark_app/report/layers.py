@@ -12,9 +12,9 @@ Edge = tuple[str, str]
 """From a box to a box, by their ids."""
 WIDTH: Final = 208
 HEIGHT: Final = 46
-BETWEEN: Final = 40
+LAYER_GAP: Final = 40
 """Pixels between two layers."""
-BELOW: Final = 12
+BOX_GAP: Final = 12
 """Pixels between two boxes of a layer, or a box and a line that passes."""
 SWEEPS: Final = 12
 """How often layers are put in another order."""
@@ -46,9 +46,9 @@ def layout(boxes: Sequence[str], edges: Iterable[Edge]) -> Layout:
     chains = {edge: _chain(edge, layer_of) for edge in drawn}
     layers = _ordered(boxes, chains, layer_of)
     tops = _tops(layers, chains, {*boxes})
-    places = {box: Corner(number * (WIDTH + BETWEEN), tops[box]) for number, row in enumerate(layers) for box in row}
+    places = {box: Corner(number * (WIDTH + LAYER_GAP), tops[box]) for number, row in enumerate(layers) for box in row}
     return Layout(
-        max(len(layers), 1) * (WIDTH + BETWEEN) - BETWEEN,
+        max(len(layers), 1) * (WIDTH + LAYER_GAP) - LAYER_GAP,
         max((tops[box] + HEIGHT for box in boxes), default=0),
         {box: places[box] for box in boxes},
         {edge: _path([places[each] for each in chain]) for edge, chain in chains.items()},
@@ -141,8 +141,8 @@ def _tops(layers: Sequence[Sequence[str]], chains: Mapping[Edge, Sequence[str]],
     steps = _steps(chains)
     linked = _neighbours([*steps, *((end, start) for start, end in steps)])
     linked |= {point: [*chain] for chain in chains.values() for point in chain[1:-1]}  # a long line is level
-    heights = {box: HEIGHT + BELOW if box in boxes else BELOW for layer in layers for box in layer}
-    tops = {box: float(number * (HEIGHT + BELOW)) for layer in layers for number, box in enumerate(layer)}
+    heights = {box: HEIGHT + BOX_GAP if box in boxes else BOX_GAP for layer in layers for box in layer}
+    tops = {box: float(number * (HEIGHT + BOX_GAP)) for layer in layers for number, box in enumerate(layer)}
     middle = {box: HEIGHT / 2 if box in boxes else 0.0 for box in tops}
     for _ in range(MOVES):
         for layer in layers:
@@ -172,7 +172,7 @@ def _path(points: Sequence[Corner]) -> str:
     path = f"M{x:g} {y:g}"
     for number, point in enumerate(points[1:], start=1):
         is_last = number == len(points) - 1
-        middle, height = x + BETWEEN / 2, point.y + (HEIGHT / 2 if is_last else 0)
+        middle, height = x + LAYER_GAP / 2, point.y + (HEIGHT / 2 if is_last else 0)
         path += f"C{middle:g} {y:g} {middle:g} {height:g} {point.x:g} {height:g}"
         x, y = point.x + WIDTH, height
         path += "" if is_last else f"H{x:g}"

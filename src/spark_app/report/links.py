@@ -6,7 +6,7 @@ from urllib.parse import quote, urlencode
 from spark_app.eventlog import span_ids
 from spark_app.report.scope import Scope
 from spark_app.settings import Backends
-from spark_app.telemetry.spark_names import BATCH_SPAN
+from spark_app.vocabulary.spark_names import BATCH_SPAN
 
 
 class Link(NamedTuple):

@@ -154,7 +154,7 @@ def write(  # noqa: PLR0913 - an argument for each part of the page
         reading: The event log.
         output: The file; its folder is created if it is missing.
         run: The spark-app run that the report is about; None for the whole application.
-        compared: How the application compares with earlier ones; None if there is none.
+        compared: How the application compares with earlier ones; None without earlier ones.
         findings: Findings about it, worst first; None diagnoses with the default thresholds.
         backends: Where traces and dashboards are, to link to them.
         prices: What executors cost.

@@ -141,7 +141,7 @@ class PageServer(CertifiedServer):
 
 
 def _start(run: Callable[[], None]) -> None:
-    """Starts a thread that gets no signals: whoever waits for them in the main thread must get them all."""
+    """Starts a thread that gets no signals: the main thread, which waits for them, must get them all."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
         threading.Thread(target=run, daemon=True).start()
@@ -183,7 +183,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(answer)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answers a request that is none, without its words."""
+        """Answers a malformed request, without repeating it."""
         del message, explain
         self._send(refusal(HTTPStatus(code), HTTPStatus(code).phrase))
 

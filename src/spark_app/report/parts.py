@@ -24,7 +24,7 @@ TextIfAny = Annotated[str, Meta(extra={"shown": lambda content: text(content, MA
 class Figures(Struct):
     """Sums over all tasks; None where Spark did not report them.
 
-    `core_hours` and `gib_hours` are those of executors while they were registered; `price` is theirs, in `currency`,
+    `core_hours` and `gib_hours` are those of executors while they were registered; `price` is of these, in `currency`,
     None where `prices` of the configuration has none.
     """
 

@@ -13,10 +13,10 @@ from spark_app.runs import column_lineage, model_card, run_record
 from spark_app.runs.column_lineage import TableColumns
 from spark_app.runs.model_card import CARD, ModelCard
 from spark_app.runs.run_record import RECORD, RunRecord
-from spark_app.telemetry import names
 from spark_app.telemetry.run_files import STARTED
 from spark_app.telemetry.run_files_reader import LogLine, RunFilesReader, StepSpan
-from spark_app.telemetry.spark_names import MDC_STEP_TRACE_ID, MDC_TRACE_ID
+from spark_app.vocabulary import names
+from spark_app.vocabulary.spark_names import MDC_STEP_TRACE_ID, MDC_TRACE_ID
 
 WARNING: Final = 13
 """The least severity number of a warning; source: OpenTelemetry's logs data model."""
@@ -43,7 +43,7 @@ class RunInfo:
         unread: How many lines cannot be parsed.
         card: The model that it is about; None for a run about something else.
         trouble: Why there is no card, though there is a file.
-        columns: Of which columns those of its tables are made; none where the file cannot be read.
+        columns: By column of its tables the columns that it is computed from; none where the file cannot be read.
     """
 
     folder: Path

@@ -28,7 +28,7 @@ class Subject:
         scope: An application, or a run in it.
         findings: About it, worst first.
         limits: How much of each is listed.
-        compared: How the application compares with earlier ones; None if there is none.
+        compared: How the application compares with earlier ones; None without earlier ones.
         prices: What executors cost.
         replays: Blocked time and forecasts; None where there is nothing to replay.
         stacks: Samples of its stacks.

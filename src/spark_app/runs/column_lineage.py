@@ -1,4 +1,4 @@
-"""Of which columns each column of a declared table is made, `columns.json` in the folder of the run that wrote it."""
+"""From which columns each of a declared table is computed: `columns.json` in the folder of the run that wrote it."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -12,7 +12,7 @@ import msgspec
 from spark_app.errors import InputError
 from spark_app.local_files import write_atomic
 from spark_app.quality.results import ExpectationResult
-from spark_app.telemetry.names import Outcome
+from spark_app.vocabulary.names import Outcome
 
 RECORD: Final = "run.json"
 READ: Final = "read"

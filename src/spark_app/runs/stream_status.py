@@ -13,9 +13,9 @@ import msgspec
 from spark_app.local_files import ensure_dir, new_locked_file, try_lock, write_atomic
 from spark_app.runs.liveness import is_running
 from spark_app.runs.run_record import PUBLISHED
-from spark_app.telemetry.names import StreamState
-from spark_app.telemetry.spark_progress import Progress, sum_of_known
-from spark_app.telemetry.stream_lag import Lag
+from spark_app.vocabulary.names import StreamState
+from spark_app.vocabulary.spark_progress import Progress, sum_of_known
+from spark_app.vocabulary.stream_lag import Lag
 
 LOG: Final = logging.getLogger(__name__)
 STATUS: Final = "stream.json"
@@ -47,7 +47,7 @@ class StreamStatus:
         output_rate: Rows written per second of the last micro-batch.
         batch_ms: Duration of the last micro-batch, in milliseconds.
         lag_records: Records that Kafka has and no micro-batch has read, over all topics, by its last answer.
-        lag_seconds: The age of the oldest of them, 0 where there is none. Of files, which nobody can ask: from the
+        lag_seconds: The age of the oldest of them, 0 without one. Of files, which no broker counts: from the
             newest that was read to the end of the last micro-batch, 0 where the last trigger found none.
         watermark: The watermark of the last micro-batch, ISO 8601.
         state_rows: Rows that the query remembers.
@@ -109,7 +109,7 @@ def lagging(status: StreamStatus, lag: Lag | None, now: float) -> StreamStatus:
 
     Args:
         status: The status before.
-        lag: What the query has not read; None if nobody knows.
+        lag: What the query has not read; None if that is not known.
         now: The Unix time.
     """
     if lag is None:
@@ -174,7 +174,7 @@ def _announcements(runs: Path) -> Iterator[tuple[float, Sequence[str]]]:
                     file.unlink(missing_ok=True)
                 else:
                     yield file.stat().st_mtime, file.read_text(encoding="utf-8").split()
-        except OSError:  # it is gone by now, or not ours
+        except OSError:  # it is gone by now, or of another user
             continue
 
 

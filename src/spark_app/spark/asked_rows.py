@@ -45,7 +45,7 @@ class AskedRows:
 
 @contextmanager
 def asked_rows() -> Iterator[AskedRows]:
-    """Whether this process asks for rows meanwhile."""
+    """Whether this process asks for rows in the block."""
     found, original = AskedRows(), JavaMember.__call__
 
     def call(self: Any, *arguments: Any) -> Any:

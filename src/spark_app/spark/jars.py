@@ -1,8 +1,9 @@
 """Fetches the jars of Delta and Kafka once and installs them beside Spark's own: `python -m spark_app.spark.jars`.
 
 Everything that starts this PySpark then has them: `spark-submit`, notebooks, executors, the class-data archive. With
-the argument `s3` it installs those of `s3a://`, which the image has and other environments need not have. Each list has
-a jar of our own that `scripts/build_jars.py` has compiled: a file system of local disks, and Delta's log store for S3.
+the argument `s3` it installs those of `s3a://`, with `jdbc` the drivers of databases, which the image has and other
+environments need not have. The first two lists have a jar of our own that `scripts/build_jars.py` has compiled: a file
+system of local disks, and Delta's log store for S3.
 """
 
 import hashlib
@@ -28,7 +29,8 @@ Fetch = Callable[[Path, Note], None]
 ALWAYS: Final = "jars"
 """The list of the jars that every environment has."""
 S3: Final = "jars-s3"
-LISTS: Final[Mapping[str, str]] = {ALWAYS: "Delta and Kafka", S3: "S3"}
+JDBC: Final = "jars-jdbc"
+LISTS: Final[Mapping[str, str]] = {ALWAYS: "Delta and Kafka", S3: "S3", JDBC: "databases"}
 """The lists of jars in `config/spark`, `NAME.ivy.xml` and `NAME.sha256`, and what their jars are for."""
 OWN: Final = Path(__file__).parent
 """The folder with the jars of a list that no repository has: they come with the program."""
@@ -106,10 +108,10 @@ def are_installed() -> bool:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Fetches the jars unless they are in place, with the argument `s3` those of S3; the exit code."""
+    """Fetches the jars unless they are in place, with an argument those of S3 or databases; the exit code."""
     name = "-".join([ALWAYS, *arguments])
     if name not in LISTS:
-        _print(f"there is no list {name}.ivy.xml in config/spark: give no argument, or s3")
+        _print(f"there is no list {name}.ivy.xml in config/spark: give no argument, s3 or jdbc")
         return 2
     try:
         ensure_jars(note=_print, name=name)

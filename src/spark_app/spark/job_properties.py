@@ -1,4 +1,4 @@
-"""What Spark is told about whose work it does: properties and settings that hold for a while."""
+"""Tells Spark whose work it does: properties and settings that hold for a while."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from spark_app.telemetry.names import TRACEPARENT
-from spark_app.telemetry.spark_names import JOB_DESCRIPTION, MDC_STEP_TRACE_ID, MDC_TRACE_ID, STEP_TAG, STREAM_TRIGGER
+from spark_app.vocabulary.names import TRACEPARENT
+from spark_app.vocabulary.spark_names import JOB_DESCRIPTION, MDC_STEP_TRACE_ID, MDC_TRACE_ID, STEP_TAG, STREAM_TRIGGER
 
 _JOB_TAGS: Final = "spark.job.tags"
 """The property in which Spark keeps the tags of a thread (`SparkContext.SPARK_JOB_TAGS`), joined by commas."""
@@ -110,7 +110,7 @@ def setting(spark: SparkSession, key: str, value: str) -> Iterator[None]:
 
 
 def _mark_driver_lines(spark: SparkSession, trace_id: str | None, *, key: str = MDC_TRACE_ID) -> None:
-    """Executors mark the lines of their tasks by themselves; the driver's thread that serves us has to be told."""
+    """Executors mark the lines of their tasks by themselves; the driver's thread that serves this one needs it set."""
     jvm: Any = spark.sparkContext._jvm
     if trace_id is None:
         jvm.org.slf4j.MDC.remove(key)

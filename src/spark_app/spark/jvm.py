@@ -21,7 +21,7 @@ from pyspark.java_gateway import launch_gateway
 from spark_app.errors import MachineError
 from spark_app.settings import process_environment
 from spark_app.spark.java_runtime import spark_home
-from spark_app.telemetry.spark_settings import is_local
+from spark_app.vocabulary.spark_settings import is_local
 
 LAST_LINES: Final = 3
 LOOK_SECONDS: Final = 0.05
@@ -46,7 +46,7 @@ def launch_jvm(
         is_wanted: Asked until the JVM is up; one that is not wanted any more is killed.
 
     Raises:
-        MachineError: It does not come up; tells its last words.
+        MachineError: It does not come up; the message has its last lines.
     """
     said_before = log_file.stat().st_size if log_file.exists() else 0
     try:
@@ -127,7 +127,7 @@ def is_dead() -> bool:
 
 
 def stop_jvm(gateway: JavaGateway, *, patience: float) -> None:
-    """Ends the JVM if it is ours: by itself, as its standard input ends; by force after so many seconds."""
+    """Ends the JVM if this process started it: as its standard input ends; by force after so many seconds."""
     process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
     if process is None:
         return

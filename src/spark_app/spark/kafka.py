@@ -21,7 +21,7 @@ _LOGIN_MODULES: Final = MappingProxyType(
     }
 )
 _ESCAPED: Final = MappingProxyType({'"': r"\"", "\\": r"\\", "\n": r"\n", "\r": r"\r"})
-# A broker that is away is a failure after some seconds, of which the query tells, and not after a minute of silence.
+# A broker that is away is a failure after some seconds, which the query reports, and not after a minute of silence.
 _PATIENCE: Final = MappingProxyType({"kafka.default.api.timeout.ms": "20000", "kafka.request.timeout.ms": "15000"})
 
 
@@ -98,7 +98,7 @@ def _pem(name: str, file: str | None) -> str | None:
 
 
 def _jaas(kafka: Kafka) -> str | None:
-    """The line that logs in; None if nobody logs in, or if an option of the user has it."""
+    """The line that logs in; None without a login, or if an option of the user has it."""
     module = _LOGIN_MODULES.get(kafka.sasl_mechanism or "")
     if module is None:
         return None

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from spark_app.settings import Kafka
 from spark_app.spark.kafka import source_options
-from spark_app.telemetry.stream_lag import BrokerOffsets, Partition
+from spark_app.vocabulary.stream_lag import BrokerOffsets, Partition
 
 ASK_MS: Final = 3_000
 """How long the brokers have for an answer."""
@@ -96,7 +96,7 @@ def topic_ids(spark: SparkSession, kafka: Kafka, topics: Iterable[str]) -> dict[
     unset = jvm.org.apache.kafka.common.Uuid.ZERO_UUID.toString()  # of brokers before Kafka 2.8
     try:
         admin = jvm.org.apache.kafka.clients.admin.Admin.create(_properties(jvm, kafka, _TIMEOUTS))
-    except Py4JJavaError:  # settings that Kafka refuses, of which the query tells
+    except Py4JJavaError:  # settings that Kafka refuses, which the query reports
         return ids
     try:
         described = admin.describeTopics(jvm.java.util.ArrayList(list(topics))).topicNameValues()

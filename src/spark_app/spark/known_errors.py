@@ -15,7 +15,7 @@ from spark_app.telemetry.exceptions import message_of
 
 MAX_CHARACTERS: Final = 500
 DISK_FULL: Final = r"No space left on device|Disk quota exceeded"
-# What is said, what kind of failure that is, and what it means, which is told before the line that says it.
+# What is said, what kind of failure that is, and what it means, which stands before the line that says it.
 KNOWN_ERRORS: Final[tuple[tuple[str, type[SparkAppError], str], ...]] = (
     (DISK_FULL, MachineError, "the disk is full, free some space and run again"),
     (r"Permission denied", MachineError, "no permission"),

@@ -1,4 +1,4 @@
-"""Of which columns of other DataFrames the columns of a DataFrame are made, by the plan that Spark has analyzed."""
+"""From which columns of others the columns of a DataFrame are computed, by the plan that Spark has analyzed."""
 
 import re
 from collections import Counter
@@ -13,7 +13,7 @@ from spark_app.runs.column_lineage import Origin
 Node = dict[str, Any]
 """A node of a plan, or of an expression, as Spark writes it in JSON; its children follow it in a list."""
 Known = dict[int, frozenset[Origin]]
-"""By the id of an expression, the columns of the inputs that it is made of."""
+"""By the id of an expression, the columns of the inputs that it is computed from."""
 _ID: Final = re.compile(rb'"id":(\d+),"jvmId"')
 _SAME: Final = frozenset({
     "Deduplicate", "Distinct", "EventTimeWatermark", "Filter", "GlobalLimit", "LocalLimit", "Offset", "Repartition",
@@ -34,7 +34,7 @@ def origins(rows: DataFrame, inputs: Mapping[str, DataFrame]) -> dict[str, list[
 
     Args:
         rows: The DataFrame.
-        inputs: The DataFrames that it was made of, by their names.
+        inputs: The DataFrames that it was computed from, by their names.
 
     Raises:
         ValueError: Spark writes its plan in a form that is not known.
@@ -48,7 +48,7 @@ def origins(rows: DataFrame, inputs: Mapping[str, DataFrame]) -> dict[str, list[
 
 
 def _known(plan: Sequence[Node], own: Mapping[str, Sequence[tuple[str, int]]], forms: Mapping[bytes, str]) -> Known:
-    """What the ids in a plan are made of.
+    """What the ids in a plan are computed from.
 
     Args:
         plan: The plan.
@@ -137,7 +137,7 @@ def _together(children: Sequence[list[int] | None]) -> list[int] | None:
 
 
 def _united(children: Sequence[list[int] | None], known: Known) -> list[int] | None:
-    """The columns of a union, which have the ids of its first child and are made of those of all."""
+    """The columns of a union, which have the ids of its first child and are computed from those of all."""
     first = children[0]
     if first is None:
         return None

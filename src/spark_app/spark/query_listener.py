@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from spark_app.telemetry.errors import TelemetryErrors
 
 EventKind = Literal["started", "progress", "idle", "terminated"]
-QUEUED: Final = 1_000
+MAX_QUEUED: Final = 1_000
 CLOSE_SECONDS: Final = 5.0
 _LOG: Final = logging.getLogger(__name__)
 
@@ -59,7 +59,9 @@ class QueryListener:
         dropped: How many events were dropped.
     """
 
-    def __init__(self, spark: SparkSession, handle: Callable[[QueryEvent], object], *, queued: int = QUEUED) -> None:
+    def __init__(
+        self, spark: SparkSession, handle: Callable[[QueryEvent], object], *, queued: int = MAX_QUEUED
+    ) -> None:
         """Listens until it is closed.
 
         Args:

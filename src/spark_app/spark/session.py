@@ -32,7 +32,7 @@ from spark_app.spark.class_data_archive import mapping_options
 from spark_app.spark.jars import are_installed
 from spark_app.spark.java_runtime import require_java
 from spark_app.spark.jvm import launch_jvm, stop_jvm
-from spark_app.telemetry.spark_settings import is_local
+from spark_app.vocabulary.spark_settings import is_local
 
 OPTIONS: Final = "spark.driver.extraJavaOptions"
 DEFAULT_OPTIONS: Final = "spark.driver.defaultJavaOptions"
@@ -58,7 +58,7 @@ LOCAL_FILES: Final[Mapping[str, str]] = {
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "sparkapp.JavaLocalFileSystem$Fs",
 }
 """Local files without a process for each. Other masters may have executors without the jar (`docs/decisions/0038`)."""
-ALONE: Final[Mapping[str, str]] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+LOOPBACK: Final[Mapping[str, str]] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 STOP_SECONDS: Final = 10
 POLL_SECONDS: Final = 0.05
 PIPELINE_ROOMS: Final = ("declarations", "engine", "execution", "quality", "spark", "warehouse")
@@ -261,7 +261,7 @@ def _embedded(properties: Mapping[str, str], log_file: Path, collector: str) -> 
         f'"-XX:ErrorFile={log_file.absolute().parent}/java-crash-%p.log"',
         mapping_options(require_java()),
     ]
-    alone = {**ALONE, **LOCAL_FILES} if is_local(properties) else {}
+    alone = {**LOOPBACK, **LOCAL_FILES} if is_local(properties) else {}
     return alone | dict(properties) | {OPTIONS: " ".join(options).strip()}
 
 

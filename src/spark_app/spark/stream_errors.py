@@ -44,7 +44,7 @@ class FailedQuery:
         servers: The brokers; None where no Kafka is configured.
         topics: The topics that the query reads.
         checkpoint: The folder of its offsets and state.
-        missing: Asks which of the topics the brokers do not have; none where nobody knows.
+        missing: Asks which of the topics the brokers do not have; none where that is not known.
     """
 
     query: str
@@ -183,14 +183,14 @@ STREAM_FAULTS: Final = (
 
 @dataclass(frozen=True)
 class StreamFailure:
-    """Why a query ended: the error to raise, and whether a new start may help before somebody changed something."""
+    """Why a query ended: the error to raise, and whether a new start may help without a change by its operator."""
 
     error: SparkAppError
     is_transient: bool
 
 
 def stream_failure(error: BaseException, failed: FailedQuery) -> StreamFailure | None:
-    """What the error that ended a query means; None if it is none of those that are known.
+    """What the error that ended a query means; None if it is not a known one.
 
     Args:
         error: What `start` or `awaitTermination` raised, or `StreamingQuery.exception()` returned.

@@ -2,7 +2,7 @@
 
 A sample that knows its task belongs to the stage of that. Else the event log has to tell: a sample of a thread with
 `Executor$TaskRunner.run` in its stack, or of a Python worker, is of one of the tasks that ran on its executor then.
-Where these are of several stages, threads of the JVM are told apart: one runs one task at a time, each task runs in
+Where these are of several stages, threads of the JVM distinguish them: one runs one task at a time, each task runs in
 one of them only, and the class of the task is in the stack. What this leaves open is not known, and is not guessed.
 """
 

@@ -1,7 +1,7 @@
 """Which line of the program waited for the JVM of the driver when that was sampled: what made Spark plan.
 
 Python calls the JVM by Py4J, and waits for the answer. Where one thread of the program does so at the time of a sample
-of the JVM, its innermost line of the program has made the call. Where several do, that cannot be told.
+of the JVM, its innermost line of the program is the caller. Where several do, that is not known.
 """
 
 from bisect import bisect_right

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Final
 
 from spark_app.stack_samples import captured
-from spark_app.telemetry.spark_settings import FLIGHT_RECORDING, RECORDER_IS_SILENT
+from spark_app.vocabulary.spark_settings import FLIGHT_RECORDING, RECORDER_IS_SILENT
 
 NAME: Final = "spark-app"
 MAX_RECORDED: Final = "64m"
 """Disk that the recording of one JVM takes; then its oldest part is dropped."""
 MAX_FRAMES: Final = 200
-"""Depth of stacks; Java's own limit of 64 cuts off the frame that tells a task."""
+"""Depth of stacks; Java's own limit of 64 cuts off the frame that identifies a task."""
 SETTINGS: Final = ("settings=none", "+jdk.JVMInformation#enabled=true", "+jdk.JVMInformation#period=everyChunk")
 """Nothing else is recorded than the arguments of the JVM, which tell an executor."""
 
 
 def rates(interval_ms: float, *events: str) -> str:
-    """Settings for a sample of a thread after each interval, and for what tells when threads wait.
+    """Settings for a sample of a thread after each interval, and for events of waiting threads.
 
     Args:
         interval_ms: The time between two samples.

@@ -46,7 +46,7 @@ RUNNING_SHARE: Final = 0.1
 """Of the time since the last look that a thread has been on a processor, from which on it runs."""
 MERGED_NS: Final = 1_000_000_000
 """The time for which looks at a thread that waits at one place are one sample."""
-SOON: Final = 5e-5
+SWITCH_SECONDS: Final = 5e-5
 """The time in seconds after which this thread asks for the interpreter's lock (`sys.setswitchinterval`)."""
 LATE_NS: Final = 2_000_000
 """A look that comes so late has asked in vain: a function of C holds the lock, and asking costs a processor."""
@@ -188,7 +188,7 @@ class Sampler:
 
     def ask_soon(self, *, is_wanted: bool = True) -> None:
         """Lets the next look ask for the lock at once, and not after some milliseconds as is usual."""
-        sys.setswitchinterval(min(SOON, self._given) if is_wanted else self._given)
+        sys.setswitchinterval(min(SWITCH_SECONDS, self._given) if is_wanted else self._given)
         self._set = sys.getswitchinterval()
 
     def _has_asked_soon(self) -> bool:
@@ -198,7 +198,7 @@ class Sampler:
         it, and this one would get it back late.
         """
         if sys.getswitchinterval() != self._set:
-            self._given = self._set = sys.getswitchinterval()  # the program has set it meanwhile
+            self._given = self._set = sys.getswitchinterval()  # the program has set it since
         return self._set != self._given
 
     def _learn(self, late_ns: int, *, has_asked_soon: bool) -> None:
@@ -300,7 +300,7 @@ class Sampler:
         if number is None or not sys.platform.startswith("linux"):
             return None
         try:
-            # The clock of a thread by its number (`make_thread_cpuclock` of Linux): it may have ended meanwhile.
+            # The clock of a thread by its number (`make_thread_cpuclock` of Linux): it may have ended by now.
             return time.clock_gettime_ns((~number << 3) | 6)
         except OSError:
             return None

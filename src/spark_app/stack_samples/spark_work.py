@@ -1,4 +1,4 @@
-"""What Spark itself did when a stack was sampled: compress, sort, plan, and the like; told by classes in the stack.
+"""What Spark itself did when a stack was sampled: compress, sort, plan, and the like, by classes in the stack.
 
 The innermost class that the table has decides: a Kryo object that is read from a compressed stream is deserialised,
 and while a block of that stream is decompressed it is compression. Methods that take rows from an iterator are not in

@@ -1,4 +1,4 @@
-"""Which tasks the threads of an executor ran, by when these were idle: what tells stages apart that run at once.
+"""Which tasks the threads of an executor ran, by when these were idle: so stages that run at once are distinguished.
 
 A thread that waits for its next task is parked by its pool, which the recording has. Between two such pauses it ran
 one task, or several one right after the other. The event log has when each task was launched and when the driver knew

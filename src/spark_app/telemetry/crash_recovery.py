@@ -13,12 +13,12 @@ from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from spark_app.telemetry import names
 from spark_app.telemetry.delivery import DELIVERY, metrics_key, note, span_key
 from spark_app.telemetry.errors import TelemetryErrors
 from spark_app.telemetry.instruments import Measurements, resource_of_series
 from spark_app.telemetry.run_files import RunFiles
 from spark_app.telemetry.run_files_reader import RunFilesReader, StoredSpan, attributes_of
+from spark_app.vocabulary import names
 
 Send = Callable[[Sequence[ReadableSpan], MetricsData], bool]
 """Takes spans and metrics, and returns whether they were accepted."""

@@ -23,8 +23,8 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from spark_app.local_files import write_atomic
-from spark_app.telemetry import names
 from spark_app.telemetry.errors import TelemetryErrors
+from spark_app.vocabulary import names
 
 Kind = Literal["spans", "metrics", "logs"]
 DELIVERY: Final = "delivery.jsonl"
@@ -145,7 +145,7 @@ class RunDelivery:
             self._close_if_complete()
 
     def _note(self, kind: Kind, keys: Sequence[int]) -> None:
-        """Writes the note; metrics that somebody else sends meanwhile are refused."""
+        """Writes the note; metrics that another process sends at the same time are refused."""
         if kind == "metrics" and any(map(noted(self._folder)["metrics"].__contains__, keys)):
             raise FileExistsError("another process sends these metrics")
         note(self._folder, kind, keys)

@@ -10,8 +10,8 @@ from spark_app.telemetry.credentials import Credentials
 
 P = ParamSpec("P")
 
-_KEPT: Final = 50
-_LENGTH: Final = 500
+_MAX_ERRORS: Final = 50
+_MAX_LENGTH: Final = 500
 
 
 class TelemetryErrors(logging.Handler):
@@ -40,8 +40,8 @@ class TelemetryErrors(logging.Handler):
 
     def add(self, text: str, *, key: object = None) -> None:
         """Keeps one line, unless the list is full or has a line of the same key (or text)."""
-        line = excerpt(self._credentials.hidden(text), _LENGTH)
-        if len(self._lines) < _KEPT:
+        line = excerpt(self._credentials.hidden(text), _MAX_LENGTH)
+        if len(self._lines) < _MAX_ERRORS:
             self._lines.setdefault(key or line, line)
 
     def unlogged(self) -> list[str]:

@@ -4,10 +4,10 @@ import traceback
 from typing import Final
 
 from spark_app.redaction import redacted
-from spark_app.telemetry.names import EXCEPTION_CUT, EXCEPTION_MESSAGE, EXCEPTION_STACKTRACE, EXCEPTION_TYPE
+from spark_app.vocabulary.names import EXCEPTION_CUT, EXCEPTION_MESSAGE, EXCEPTION_STACKTRACE, EXCEPTION_TYPE
 
-MESSAGE_LENGTH: Final = 4096
-STACKTRACE_LENGTH: Final = 16_384
+MAX_MESSAGE: Final = 4096
+MAX_STACKTRACE: Final = 16_384
 
 
 def described(error: BaseException) -> dict[str, str | bool]:
@@ -18,11 +18,11 @@ def described(error: BaseException) -> dict[str, str | bool]:
     message = message_of(error)
     attributes: dict[str, str | bool] = {
         EXCEPTION_TYPE.name: type_of(error),
-        EXCEPTION_MESSAGE.name: message[:MESSAGE_LENGTH],
+        EXCEPTION_MESSAGE.name: message[:MAX_MESSAGE],
         # Frames only: the usual rendering repeats the message, in full.
-        EXCEPTION_STACKTRACE.name: redacted("".join(traceback.format_tb(error.__traceback__)))[-STACKTRACE_LENGTH:],
+        EXCEPTION_STACKTRACE.name: redacted("".join(traceback.format_tb(error.__traceback__)))[-MAX_STACKTRACE:],
     }
-    if len(message) > MESSAGE_LENGTH:
+    if len(message) > MAX_MESSAGE:
         attributes[EXCEPTION_CUT.name] = True
     return attributes
 
@@ -38,8 +38,8 @@ def message_of(error: BaseException) -> str:
 def summary_of(error: BaseException) -> str:
     """The class and the text of an exception; Spark's hold plans and stacks of Java, so a long one is cut."""
     message = message_of(error)
-    cut = f"{message[:MESSAGE_LENGTH]} ... ({len(message):,} characters)"
-    return f"{type(error).__name__}: {cut if len(message) > MESSAGE_LENGTH else message}"
+    cut = f"{message[:MAX_MESSAGE]} ... ({len(message):,} characters)"
+    return f"{type(error).__name__}: {cut if len(message) > MAX_MESSAGE else message}"
 
 
 def type_of(error: BaseException) -> str:

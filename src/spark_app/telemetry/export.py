@@ -33,7 +33,7 @@ _EXPORTERS: Final[Mapping[Signal, tuple[str, str]]] = {
     "logs": (f"{_OF_SDK}.{{}}._log_exporter", "OTLPLogExporter"),
 }
 """Module, by its protocol, and class."""
-_QUEUED: Final = 100
+_MAX_QUEUED: Final = 100
 AWAY_SECONDS: Final = 10.0
 """How long an endpoint that did not answer is not asked again; what is recorded meanwhile is sent from files."""
 _WINDOW_NANOSECONDS: Final = 1_000_000
@@ -125,7 +125,7 @@ class MetricSender:
         self._exporter = exporter
         self._errors = errors
         self._away_until = 0.0
-        self._queue: queue.Queue[tuple[MetricsData, Claim | None] | None] = queue.Queue(_QUEUED)
+        self._queue: queue.Queue[tuple[MetricsData, Claim | None] | None] = queue.Queue(_MAX_QUEUED)
         self._thread = threading.Thread(target=self._export_queued, name="metric-sender", daemon=True)
         self._thread.start()
 
@@ -179,7 +179,7 @@ def with_bases(metrics: MetricsData) -> MetricsData:
     All runs share one series, which a collector adds up. Prometheus computes an increase from two values within a
     range: the 0 repeats the count before the run just before the count after it, however long ago the last run was. The
     windows start just before the deltas were collected: a collector drops a delta that starts before its series did,
-    which happens if another run of the pipeline reports meanwhile or the collector is restarted.
+    which happens if another run of the pipeline reports at the same time or the collector is restarted.
     """
     return replace(metrics, resource_metrics=[_based_resource(resource) for resource in metrics.resource_metrics])
 
@@ -226,7 +226,7 @@ class Deadline:
 
 
 def all_done(calls: Sequence[Callable[[], object]], *, deadline: Deadline, errors: TelemetryErrors) -> bool:
-    """Whether all calls, made at once on daemon threads, returned by a deadline; nothing waits for the others."""
+    """Whether all calls, each on a daemon thread, returned by a deadline; nothing waits for the others."""
     threads = [
         threading.Thread(target=errors.guard, args=("telemetry was not flushed", call), daemon=True) for call in calls
     ]

@@ -9,7 +9,7 @@ from opentelemetry.sdk import metrics as sdk
 from opentelemetry.sdk.metrics.export import AggregationTemporality, InMemoryMetricReader, MetricsData
 from opentelemetry.sdk.resources import Resource
 
-from spark_app.telemetry.names import APPLICATION, SCOPE, Attribute, Metric
+from spark_app.vocabulary.names import APPLICATION, SCOPE, Attribute, Metric
 
 Instrument = Counter | Histogram | Gauge
 Labels = Mapping[Attribute, str]

@@ -16,12 +16,12 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
-from spark_app.telemetry import names
 from spark_app.telemetry.errors import TelemetryErrors
 from spark_app.telemetry.export import Deadline, Exporters, Signal, all_done, network_exporters, with_bases
 from spark_app.telemetry.instruments import Measurements
 from spark_app.telemetry.logs import quiet_sdk
 from spark_app.telemetry.setup import is_off
+from spark_app.vocabulary import names
 
 SEND_SECONDS: Final = 5.0
 KINDS: Final[Mapping[Signal, str]] = {"traces": "spans", "metrics": "metrics", "logs": "logs"}

@@ -11,13 +11,13 @@ from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.sampling import Sampler
 from opentelemetry.trace import Tracer
 
-from spark_app.telemetry import names
 from spark_app.telemetry.delivery import Deliveries, RunDelivery, metrics_key
 from spark_app.telemetry.errors import TelemetryErrors
 from spark_app.telemetry.export import Claim, MetricSender
 from spark_app.telemetry.flushing import PeriodicFlush
 from spark_app.telemetry.instruments import Measurements
 from spark_app.telemetry.run_files import SEGMENT_BYTES, FileSpanProcessor, RunFiles
+from spark_app.vocabulary import names
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ class DriverLog:
     def write(self, record: logging.LogRecord) -> None:
         """Writes a record, and what was held before it; or holds it."""
         line = line_of(record, self._redacted)
-        if self._pid != os.getpid():  # a child may have inherited a lock that nobody releases
+        if self._pid != os.getpid():  # a child may have inherited a lock that no thread releases
             self._pid, self._lock = os.getpid(), threading.RLock()
         with self._lock:
             self._held.append(line)

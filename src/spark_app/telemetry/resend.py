@@ -98,7 +98,7 @@ def resend_earlier(
 
 
 def resend(folder: Path, client: OtlpClient) -> Resent:
-    """Sends what is left of one run; another process that does so meanwhile is left alone.
+    """Sends what is left of one run; not while another process does so.
 
     Raises:
         OSError: The folder cannot be read or written.

@@ -87,7 +87,7 @@ class RunFilesReader:
         return list(self.records(LOGS, _logs))
 
     def records(self, name: str, decode: Callable[[bytes], list[T]]) -> Iterator[T]:
-        """The records of a file; `decode` raises ValueError for a line that is none."""
+        """The records of a file; `decode` raises ValueError for a line that is no record."""
         for line in chain.from_iterable(map(_lines, segments(self._folder, name))):
             try:
                 records = decode(line)
@@ -98,7 +98,7 @@ class RunFilesReader:
 
 
 def _lines(segment: Path) -> list[bytes]:
-    """The lines of a segment; none where an open run has deleted it meanwhile."""
+    """The lines of a segment; none where an open run has deleted it."""
     try:
         return segment.read_bytes().splitlines()
     except FileNotFoundError:

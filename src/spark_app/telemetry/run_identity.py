@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spark_app.errors import InputError, QualityGateError
-from spark_app.telemetry import names
-from spark_app.telemetry.names import Outcome
+from spark_app.vocabulary import names
+from spark_app.vocabulary.names import Outcome
 
 
 @dataclass(frozen=True, slots=True)

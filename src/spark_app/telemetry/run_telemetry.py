@@ -13,16 +13,16 @@ from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN, Link, NoOpTracer, Tracer, get_current_span, set_span_in_context
 
 from spark_app.settings import Schedule
-from spark_app.telemetry import names
 from spark_app.telemetry.delivery import RunDelivery
 from spark_app.telemetry.errors import RunErrors
 from spark_app.telemetry.instruments import Measurements, resource_of_series
-from spark_app.telemetry.names import Attribute, Metric, Outcome, StepKind
 from spark_app.telemetry.process_export import ProcessExport
 from spark_app.telemetry.run_files import RunFiles
 from spark_app.telemetry.run_identity import RunIdentity, outcome_of
 from spark_app.telemetry.run_scope import RunScope, current_run
 from spark_app.telemetry.spans import SpanScope
+from spark_app.vocabulary import names
+from spark_app.vocabulary.names import Attribute, Metric, Outcome, StepKind
 
 _LOG: Final = logging.getLogger(__name__)
 _COUNTED: Final = (

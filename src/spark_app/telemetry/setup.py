@@ -19,19 +19,20 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from spark_app.settings import process_environment
-from spark_app.telemetry import WRONG_VARIABLES, crash_recovery, names
+from spark_app.telemetry import WRONG_VARIABLES, crash_recovery
 from spark_app.telemetry.delivery import Deliveries, Kind, NotingLogExporter, NotingSpanExporter
 from spark_app.telemetry.errors import TelemetryErrors
 from spark_app.telemetry.export import Deadline, Exporters, MetricSender, all_done, network_exporters
 from spark_app.telemetry.flushing import FLUSH_SECONDS, PeriodicFlush, metric_export_seconds
 from spark_app.telemetry.instruments import Measurements, resource_of_series
 from spark_app.telemetry.logs import FileLogProcessor, Handler, Redirected, quiet_sdk
-from spark_app.telemetry.names import Metric
 from spark_app.telemetry.process_export import ProcessExport
 from spark_app.telemetry.run_files import SEGMENT_BYTES
 from spark_app.telemetry.run_identity import RunIdentity
 from spark_app.telemetry.run_telemetry import RunTelemetry
 from spark_app.telemetry.sampling import RecordAllSampler
+from spark_app.vocabulary import names
+from spark_app.vocabulary.names import Metric
 
 CLOSE_SECONDS: Final = 2.5
 _FLUSH_SECONDS: Final = 2.0

@@ -8,10 +8,10 @@ from opentelemetry import context, trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, Status, StatusCode, Tracer
 
-from spark_app.telemetry import names
 from spark_app.telemetry.errors import TelemetryErrors
 from spark_app.telemetry.exceptions import described, type_of
-from spark_app.telemetry.names import Attribute
+from spark_app.vocabulary import names
+from spark_app.vocabulary.names import Attribute
 
 
 class SpanScope:

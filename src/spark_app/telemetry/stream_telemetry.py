@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from spark_app.telemetry import names
-from spark_app.telemetry.names import StreamState
 from spark_app.telemetry.run_telemetry import RunTelemetry
-from spark_app.telemetry.spark_progress import Progress
-from spark_app.telemetry.stream_lag import AskLag
-from spark_app.telemetry.stream_measurements import measurements
+from spark_app.vocabulary import names
+from spark_app.vocabulary.names import StreamState
+from spark_app.vocabulary.spark_progress import Progress
+from spark_app.vocabulary.stream_lag import AskLag
+from spark_app.vocabulary.stream_measurements import measurements
 
 SIGN_OF_LIFE_SECONDS: Final = 15.0
 """How often what changes with time is measured again."""
@@ -26,7 +26,7 @@ class StreamTelemetry:
 
     State and the time without progress are measured again every quarter of a minute while the run is open, even if
     Spark reports nothing, and lag at each flush: a query that hangs falls behind, and one whose process is gone sends
-    nothing. Lag is what the brokers say; while nobody knows it, nothing is sent. Nobody can be asked about files, nor
+    nothing. Lag is what the brokers say; while it is not known, nothing is sent. Nobody can be asked about files, nor
     about a query in real time: their lag is what Spark says of a trigger.
 
     A micro-batch costs measurements in memory, on the thread of the listener; the next flush of the run writes them.
@@ -47,7 +47,7 @@ class StreamTelemetry:
             run: The run of the query, which has started.
             trigger_seconds: Time from one trigger to the next; None for a query that ends when all is read.
             sink: The table or topic that the query writes, as label of rows written; None if its batches count them.
-            ask_lag: What the query has not read by now; None where nobody but Spark can be asked.
+            ask_lag: What the query has not read by now; None where only Spark can be asked.
             clock: The Unix time.
         """
         self._run, self._trigger, self._sink, self._clock = run, trigger_seconds, sink, clock

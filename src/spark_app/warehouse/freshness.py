@@ -12,7 +12,7 @@ import msgspec
 
 _COMMIT: Final = re.compile(r"(\d{20})\.json")
 _CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint\.parquet")
-_FEW: Final = 100
+_MAX_SINGLE_COMMITS: Final = 100
 """Commits that are read one by one, even if there is a checkpoint of them."""
 
 
@@ -132,7 +132,7 @@ def _newest_day(log: Files, commits: Sequence[int], checkpoint: int, column: str
 
 def _files(log: Files, commits: Sequence[int], checkpoint: int) -> dict[str, _File] | None:
     """The files of the newest version by their paths; None where the log does not have them all, or not readably."""
-    if commits[0] == 0 and len(commits) <= _FEW:
+    if commits[0] == 0 and len(commits) <= _MAX_SINGLE_COMMITS:
         checkpoint = -1
     needed = range(checkpoint + 1, commits[-1] + 1)
     if not {*needed} <= {*commits}:

@@ -2,8 +2,9 @@
 
 import secrets
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
@@ -19,7 +20,7 @@ _HEADER_BYTES: Final = 64 * 1024
 
 
 def read_text(spark: SparkSession, path: str) -> str | None:
-    """The content of a small file on any path that Spark can read; None where there is none."""
+    """The content of a small file on any path that Spark can read; None without a file."""
     file = jvm(spark).org.apache.hadoop.fs.Path(path)
     system = file.getFileSystem(hadoop(spark))
     if not system.exists(file):
@@ -84,7 +85,7 @@ class StoredFile(NamedTuple):
 
 
 ListFolder = Callable[[str], list[StoredFile]]
-"""Lists a folder, or a file, which is itself: what is not hidden, in order of name; empty where there is none."""
+"""Lists a folder, or a file, which is itself: what is not hidden, in order of name; empty without a folder."""
 
 
 def listed(spark: SparkSession, folder: str) -> list[StoredFile]:
@@ -126,6 +127,55 @@ def _shown(files: Iterable[StoredFile]) -> list[StoredFile]:
     return sorted((each for each in files if each.name[0] not in "._"), key=lambda each: each.name)
 
 
+class FileReader(Protocol):
+    """Reads small files and lists folders, with or without Spark."""
+
+    def reaches(self, path: str) -> bool:
+        """Whether it can read what is there."""
+
+    def listed(self, folder: str) -> list[StoredFile]:
+        """What is in a folder that is not hidden, or a file, which is itself; empty where there is none."""
+
+    def text(self, path: str) -> str | None:
+        """The content of a small file; None where there is none, or where it cannot be read."""
+
+
+@dataclass(frozen=True)
+class SparkReader:
+    """Reads files on any path that Spark can read."""
+
+    spark: SparkSession
+
+    def reaches(self, path: str) -> bool:
+        """See `FileReader`."""
+        return True
+
+    def listed(self, folder: str) -> list[StoredFile]:
+        """See `FileReader`."""
+        return listed(self.spark, folder)
+
+    def text(self, path: str) -> str | None:
+        """See `FileReader`."""
+        return read_text(self.spark, path)
+
+
+class LocalReader:
+    """Reads files of this machine, without Spark."""
+
+    def reaches(self, path: str) -> bool:
+        """See `FileReader`."""
+        return local_path(path) is not None
+
+    def listed(self, folder: str) -> list[StoredFile]:
+        """See `FileReader`."""
+        return listed_locally(folder)
+
+    def text(self, path: str) -> str | None:
+        """See `FileReader`."""
+        file = local_path(path)
+        return file.read_text(encoding="utf-8") if file is not None and file.is_file() else None
+
+
 def names_in(spark: SparkSession, folder: str) -> list[str] | None:
     """The names of the entries of a folder, in one request; None if the folder does not exist.
 
@@ -159,7 +209,7 @@ def delete(spark: SparkSession, folder: str) -> None:
 
 
 def first_line(spark: SparkSession, file: str, *, encoding: str = "UTF-8") -> str:
-    """The first line of a text file, which may be compressed, that is not blank; empty if there is none.
+    """The first line of a text file, which may be compressed, that is not blank; empty without such a line.
 
     Raises:
         InputError: It cannot be read.

@@ -1,8 +1,8 @@
-"""A lock on S3, which has none: an object that its holder keeps writing, and that another takes over once nobody does.
+"""A lock on S3, which has none: an object that its holder keeps writing, and that another takes over once that ends.
 
 Each write is a conditional put: it replaces the very object that its writer has read (`If-Match`), or is the first one
 (`If-None-Match`). So two processes hold a lock at once only if one of them is held still for longer than the lease. No
-clock is compared with that of another machine: whoever waits measures for how long the object stays the same.
+clock is compared with that of another machine: a waiting run measures for how long the object stays the same.
 """
 
 import json
@@ -33,7 +33,7 @@ class Times:
         lease: A holder that has not written its object for so long is dead.
         renewal: It writes it as often as that.
         poll: Whoever waits looks as often as that.
-        old: The holder of an object that old is dead: S3 answers nobody whose clock is more than 15 minutes off.
+        old: The holder of an object that old is dead: S3 refuses requests by a clock that is more than 15 minutes off.
     """
 
     lease: float = 30
@@ -49,7 +49,7 @@ class ConditionalObject(Protocol):
     """An object of a store that writes it on conditions."""
 
     def read(self) -> Stored | None:
-        """The object; None if there is none."""
+        """The object; None where it does not exist."""
 
     def write(self, content: bytes, *, over: str | None) -> str | None:
         """Replaces the object of an ETag, or writes the first one; its ETag, or None if another writer was faster."""

@@ -28,10 +28,17 @@ R = TypeVar("R")
 PERIODS: Final = "_periods"
 CHANGES: Final = "_changes"
 RAW: Final = "raw files of "
-"""How the name of a source begins among what a day is made of."""
+ROWS: Final = "rows of "
+ORIGINS: Final = (RAW, ROWS)
+"""How the name of a source begins among what a day is made of: one with files, or another one."""
 EFFECTS: Final = "effects.json"
-NOTHING: Final = -1
+NO_VERSION: Final = -1
 """Stands for the version of a table before its first one."""
+
+
+def source_of(name: str) -> str | None:
+    """The source that a name stands for, of what a day is made of; None for a table."""
+    return next((name.removeprefix(each) for each in ORIGINS if name.startswith(each)), None)
 
 
 class Period(msgspec.Struct, frozen=True):
@@ -50,7 +57,7 @@ class Period(msgspec.Struct, frozen=True):
     reads: Mapping[str, str] = {}
     is_done: bool = True
     is_rejected: bool = False
-    base: int = NOTHING
+    base: int = NO_VERSION
     first: str = ""
 
 
@@ -97,7 +104,7 @@ class Periods:
         text = self._storage.read(_name(table, day))
         try:
             return Period() if text is None else msgspec.json.decode(text, type=Period)
-        except msgspec.DecodeError:  # whoever wrote it was killed
+        except msgspec.DecodeError:  # its writer was killed
             return Period(is_done=False)
 
     def read_once(self) -> "Periods":
@@ -113,7 +120,7 @@ class Periods:
         text = self._storage.read(f"{PERIODS}/{table}/{EFFECTS}")
         try:
             return [] if text is None else msgspec.json.decode(text, type=list[Effect])
-        except msgspec.DecodeError:  # whoever wrote it was killed: what it said may be about any day
+        except msgspec.DecodeError:  # its writer was killed: what it said may be about any day
             return [Effect("", "", f"unknown since {hashlib.sha256(text or b'').hexdigest()[:12]}")]
 
     def add_effects(self, table: str, effects: Sequence[Effect]) -> None:
@@ -173,7 +180,7 @@ class StoredFiles:
         return [each.name for each in path.iterdir()] if path.is_dir() else []
 
     def read(self, name: str) -> bytes | None:
-        """The content of a file; None if there is none."""
+        """The content of a file; None where it does not exist."""
         try:
             return (self._root / name).read_bytes()
         except FileNotFoundError:
@@ -214,7 +221,7 @@ class HadoopStorage:
         return hadoop_files.names_in(self._spark, f"{self._root}/{folder}") or []
 
     def read(self, name: str) -> bytes | None:
-        """The content of a file; None if there is none."""
+        """The content of a file; None where it does not exist."""
         text = hadoop_files.read_text(self._spark, f"{self._root}/{name}")
         return None if text is None else text.encode("utf-8")
 

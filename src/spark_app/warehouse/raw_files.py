@@ -58,7 +58,7 @@ class FileFormat:
     declared: str = ""
 
     def set(self, key: str, value: object) -> str:
-        """What somebody has to do who wants to change how CSV is read."""
+        """What an operator has to do to change how CSV is read."""
         if self.declared:
             return f"set {_OPTIONS.get(key, key)}={value!r} in {self.declared}"
         shown = str(value).lower() if isinstance(value, bool) else repr(value)
@@ -149,7 +149,7 @@ def json_rows(lines: DataFrame, *, schema: StructType) -> DataFrame:
     A line that is anything but one object, or has a key twice, is malformed. Spark stops at the end of the first object
     and would drop what follows, so a line is read as the first element of an array whose second one must come next.
     It reads a number with a fraction or an exponent as a double; to find those that a double does not hold, by a
-    regular expression on each line, made reading 1.5 times as expensive. Whole numbers keep every digit.
+    regular expression on each line, costs 1.5 times as much to read. Whole numbers keep every digit.
 
     Columns in: value (string), source_file (string).
     """
@@ -170,14 +170,49 @@ def json_rows(lines: DataFrame, *, schema: StructType) -> DataFrame:
     )
 
 
-def rows_from_bronze(rows: DataFrame, *, schema: StructType) -> DataFrame:
+def rows_from_bronze(rows: DataFrame, *, schema: StructType, names: Sequence[str]) -> DataFrame:
     """Rows of a bronze table as they were read, to be judged once more.
 
-    Columns in: those of the schema, raw, extra, source_file.
+    Columns in: the names, raw, extra, source_file.
+
+    Args:
+        rows: The rows.
+        schema: The columns of the source, as they are delivered.
+        names: The names of these in the table.
     """
-    columns = F.create_map(*[item for name in schema.names for item in (F.lit(name), F.col(name).cast("string"))])
+    pairs = zip(schema.names, names, strict=True)
+    columns = F.create_map(*[item for key, name in pairs for item in (F.lit(key), F.col(name).cast("string"))])
     whole = F.to_json(F.map_concat(columns, F.coalesce("extra", F.create_map().cast("map<string,string>"))))
     return json_rows(rows.select(F.coalesce("raw", whole).alias("value"), "source_file"), schema=schema)
+
+
+def renamed(rows: DataFrame, *, schema: StructType, names: Sequence[str]) -> DataFrame:
+    """Rows of text whose columns have other names than they were delivered with."""
+    if schema.names == [*names]:
+        return rows
+    pairs = zip(schema.names, names, strict=True)
+    return rows.withColumn("text", F.struct(*[F.col("text")[key].alias(name) for key, name in pairs]))
+
+
+def table_rows(rows: DataFrame, name: str, *, schema: StructType) -> DataFrame:
+    """Rows of a table as rows of text; its other columns are not read.
+
+    Args:
+        rows: The rows.
+        name: What is the file of each row.
+        schema: The columns of the source.
+
+    Raises:
+        InputError: The table lacks one of the columns.
+    """
+    known = {column.lower() for column in rows.columns}
+    if lacking := [column for column in schema.names if column.lower() not in known]:
+        raise InputError(
+            f"{name} has no column {', '.join(lacking)}, which the source declares: it has {', '.join(rows.columns)}"
+        )
+    row = F.struct(*[F.col(_quoted(column)).alias(column) for column in schema.names])
+    alike = rows.select(row.alias("row"), F.lit(None).cast("string").alias("corrupt"), F.lit(name).alias("source_file"))
+    return _column_rows(alike, names=schema.names, schema=schema)
 
 
 def _groups(paths: Sequence[str], kind: Callable[[str], str]) -> list[list[str]]:

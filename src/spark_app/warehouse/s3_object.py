@@ -44,7 +44,7 @@ class S3Object:
     path: str
 
     def read(self) -> Stored | None:
-        """The object; None if there is none."""
+        """The object; None where it does not exist."""
         while True:
             try:
                 return self._read()
@@ -58,7 +58,7 @@ class S3Object:
     def write(self, content: bytes, *, over: str | None) -> str | None:
         """Writes the object if it is still the one of an ETag, or if there is none; None if another writer was faster.
 
-        A put whose answer is lost is sent again, and refused then: what is there tells whether it was this one.
+        A put whose answer is lost is sent again, and refused then: what is there shows whether it was this one.
 
         Args:
             content: What no other writer writes.

@@ -12,13 +12,19 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from functools import partial
+from typing import ClassVar, Final, NamedTuple
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StringType, StructType
 
 from spark_app.errors import InputError
 from spark_app.formatting import quantity
-from spark_app.local_files import local_path
 from spark_app.settings import Settings
-from spark_app.warehouse.hadoop_files import ListFolder, StoredFile
+from spark_app.warehouse import hadoop_files, raw_files
+from spark_app.warehouse.hadoop_files import FileReader, ListFolder, StoredFile
+from spark_app.warehouse.origin import DeclaredOrigin, Origin, RawDay
+from spark_app.warehouse.periods import RAW
 from spark_app.warehouse.raw_files import FileFormat
 
 DIGITS: Final = {"Y": 4, "y": 2, "m": 2, "d": 2, "j": 3}
@@ -149,6 +155,29 @@ class Files:
     pattern: FilePattern
     format: FileFormat
 
+    @property
+    def declared(self) -> str:
+        """See `DeclaredOrigin`."""
+        return self.format.declared
+
+    def problem(self, schema: StructType) -> str | None:
+        """See `DeclaredOrigin`."""
+        if self.format.kind == "text" and [field.dataType for field in schema] != [StringType()]:
+            return "a line of text is one value: its schema has one column, a string"
+        return None
+
+    def of(self, settings: Settings) -> "SourceFiles":
+        """See `DeclaredOrigin`."""
+        return SourceFiles(settings.raw_path.rstrip("/"), self.pattern, self.format)
+
+
+def origin(settings: Settings, source: str, declared: DeclaredOrigin | None = None) -> Origin:
+    """Where the rows of a source come from: as it declares, otherwise from the files in the folders of days."""
+    if declared is not None:
+        return declared.of(settings)
+    kind, csv = settings.raw.format_of(source), settings.raw.csv_of(source)
+    return Files(FilePattern.of_folders(source), FileFormat(kind, csv, source=source)).of(settings)
+
 
 @dataclass(frozen=True)
 class SourceFiles:
@@ -164,23 +193,24 @@ class SourceFiles:
     pattern: FilePattern
     format: FileFormat
 
-    @classmethod
-    def of(cls, settings: Settings, source: str, declared: Files | None = None) -> "SourceFiles":
-        """Those that are declared, otherwise those in the folders of days, in the format of the configuration."""
-        if declared is None:
-            kind, csv = settings.raw.format_of(source), settings.raw.csv_of(source)
-            declared = Files(FilePattern.of_folders(source), FileFormat(kind, csv, source=source))
-        return cls(settings.raw_path.rstrip("/"), declared.pattern, declared.format)
+    content_name: ClassVar[str] = RAW
+
+    @property
+    def path(self) -> str:
+        """See `Origin`."""
+        return self.folder
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """See `Origin`."""
+        csv = self.format.csv.model_dump_json() if self.format.kind == "csv" else ""
+        form = f"{self.format.kind} {csv}{' multiLine' if self.format.multi_line else ''}".rstrip()
+        return {"files": self.pattern.template.replace(_PART, "%"), "format": form}
 
     @property
     def folder(self) -> str:
         """The folder that holds the files of all days, as far as all patterns have it."""
         return self._split(self.pattern)[0]
-
-    @property
-    def is_local(self) -> bool:
-        """Whether they are on this machine."""
-        return local_path(self.folder) is not None
 
     def where(self, day: datetime.date) -> str:
         """The path of the files of a day, with wildcards if there are some."""
@@ -204,10 +234,23 @@ class SourceFiles:
         others = f"; there are {quantity(len(days), 'other day')}, {days[0]} to {days[-1]}" if days else ""
         raise InputError(f"no raw data at {self.where(day)}: deliver the day's files there, or {remedy}{others}")
 
-    def fingerprint(self, list_folder: ListFolder, day: datetime.date) -> str:
-        """Names the files of a day, with their sizes and when they were written; empty without any."""
-        seen = [(name, file.bytes, file.modified_ms) for name, file in self._named(list_folder, day)]
+    def is_delivered(self, spark: SparkSession, day: datetime.date) -> bool:
+        """See `Origin`."""
+        return bool(self.of_day(partial(hadoop_files.listed, spark), day))
+
+    def content(self, reader: FileReader, day: datetime.date, known: str = "") -> str | None:
+        """Names the files of a day, with their sizes and when they were written; empty without any. See `Origin`."""
+        if not reader.reaches(self.folder):
+            return None
+        seen = [(name, file.bytes, file.modified_ms) for name, file in self._named(reader.listed, day)]
         return hashlib.sha256(repr(seen).encode()).hexdigest()[:16] if seen else ""
+
+    def read(self, spark: SparkSession, day: datetime.date, schema: StructType) -> RawDay:
+        """See `Origin`."""
+        files = self.required(partial(hadoop_files.listed, spark), day)
+        rows = raw_files.read(spark, files, schema=schema, form=self.format)
+        is_empty = partial(raw_files.is_empty, rows, files, form=self.format)
+        return RawDay(rows, is_empty, len(files), sum(file.bytes for file in files))
 
     def days(self, list_folder: ListFolder) -> list[datetime.date]:
         """The days of which there are files, or folders for them, in order."""

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DateType, StructField, StructType
+from pyspark.sql.types import BooleanType, DateType, StructField, StructType
 
 from spark_app.errors import UsageError
 from spark_app.local_files import exclusive_lock, local_path
@@ -23,6 +23,8 @@ from spark_app.warehouse.s3_object import S3Object
 QUARANTINE: Final = "quarantine"
 PERIOD: Final = "_period"
 """The column with the day, in the table of what each day has changed in a state."""
+DELETED: Final = "_deleted"
+"""The column that says whether a change of a state deletes its row: of changes, never of the table."""
 LOCKS: Final = "_locks"
 """The folder of the warehouse with the locks; a name that is no table's."""
 MIN_RETAIN_DAYS: Final = 7
@@ -121,7 +123,8 @@ class Warehouse:
         if not name.startswith(f"{CHANGES}/"):
             return self.tables[name]
         columns = self.tables[name.removeprefix(f"{CHANGES}/")].schema.fields
-        return Table(name, StructType([*columns, StructField(PERIOD, DateType())]), (PERIOD,))
+        further = [StructField(DELETED, BooleanType()), StructField(PERIOD, DateType())]
+        return Table(name, StructType([*columns, *further]), (PERIOD,))
 
     def path(self, name: str) -> str:
         """The folder of a table.
@@ -190,13 +193,18 @@ class Warehouse:
         """Inserts rows (alias `new`) into a table (alias `old`); columns that only they have are added to it.
 
         Args:
-            rows: The rows.
+            rows: The rows; with the column `DELETED`, those that it is true of delete a row.
             name: The table, which exists.
             condition: When a new row stands for an old one.
             is_upsert: Whether it replaces the old one then; else the old one stays.
         """
         old = DeltaTable.forPath(self.spark, self.path(name)).alias("old")
         merge = old.merge(rows.alias("new"), condition).withSchemaEvolution()
+        if DELETED in rows.columns:
+            values = {f"`{name}`": f"new.`{name}`" for name in rows.columns if name != DELETED}
+            merge = merge.whenMatchedDelete(f"new.{DELETED}").whenMatchedUpdate(set=dict[str, str | Column](values))
+            merge.whenNotMatchedInsert(f"NOT new.{DELETED}", dict[str, str | Column](values)).execute()
+            return
         merge = merge.whenMatchedUpdateAll() if is_upsert else merge
         merge.whenNotMatchedInsertAll().execute()
 
@@ -355,6 +363,13 @@ class Warehouse:
             last_change=history[0].at if history else None,
             history=history,
         )
+
+
+def kept(rows: DataFrame) -> DataFrame:
+    """Changes without those that delete a row, as rows of their table."""
+    if DELETED not in rows.columns:
+        return rows
+    return rows.where(~F.coalesce(DELETED, F.lit(False))).drop(DELETED)
 
 
 def _missing(name: str) -> UsageError:

@@ -53,7 +53,7 @@ def test_files_that_cannot_be_read_are_refused(pattern: str, options: dict[str, 
         (
             "landing/{date}",
             "line string",
-            "source log: 'landing/{date}' is no description of files: write files('landing",
+            "source log: 'landing/{date}' does not say where rows come from: write files('landing",
         ),
         (files(DAY, format="text"), "line string, other string", "source log: a line of text is one value: its schema"),
         (
@@ -82,4 +82,4 @@ def test_what_a_source_says_of_its_files_is_kept() -> None:
     assert found.set("separator", ";").startswith(f"set sep=';' in {HERE}:")
     assert files(DAY, multiLine=True).format.multi_line
     source = Source("log", files(DAY, format="text"), schema="line string", key="line", newest="line")
-    assert source.files is not None
+    assert source.origin is not None

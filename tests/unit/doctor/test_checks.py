@@ -11,7 +11,7 @@ from spark_app.doctor import checks
 from spark_app.doctor.checks import Check, run_checks
 from spark_app.eventlog.bridge.self_metrics import BridgeStatus, SelfMetrics
 from spark_app.settings import Settings, load_settings
-from spark_app.telemetry import names
+from spark_app.vocabulary import names
 from tests.answering import Answering, Refusal, answering
 from tests.receivers import Receiver, attributes, dead_port, receiver, silent_port
 

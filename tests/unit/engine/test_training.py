@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_app.engine.training import ADAPTIVE, TrainingContext
 from spark_app.models.estimators import Trial
 from spark_app.spark import job_properties
-from spark_app.telemetry.names import TRACEPARENT
+from spark_app.vocabulary.names import TRACEPARENT
 from tests.integration.home import DAY, Home
 from tests.unit.telemetry.memory import InMemory
 

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from spark_app.eventlog.model import kubernetes_pods
-from spark_app.telemetry.spark_names import OPERATION_SPAN
+from spark_app.vocabulary.spark_names import OPERATION_SPAN
 from tests.eventlogs import record_connect, walking
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import (

@@ -18,7 +18,7 @@ from spark_app.execution.application import Application
 from spark_app.execution.run import Job, run_batch, workload
 from spark_app.runs import run_record
 from spark_app.settings import config_folder, load_settings
-from spark_app.telemetry.exceptions import MESSAGE_LENGTH
+from spark_app.telemetry.exceptions import MAX_MESSAGE
 from spark_app.warehouse.periods import Period
 from spark_app.warehouse.tables import Table, Warehouse
 from tests.declared import pipeline
@@ -188,7 +188,7 @@ def test_a_long_message_is_cut_in_log_and_record(tmp_path: Path) -> None:
     started = application(tmp_path, InMemory(tmp_path))
     with pytest.raises(ValueError, match="xxx"):
         run_batch(started, job(fail), DATE)
-    error = f"ValueError: {'x' * MESSAGE_LENGTH} ... (100,000 characters)"
+    error = f"ValueError: {'x' * MAX_MESSAGE} ... (100,000 characters)"
     assert started.results[0].error == error
     assert lines_of(started.results[0].folder) == [f"run ended by {error}"]
 

@@ -32,7 +32,7 @@ def periods(tmp_path: Path) -> Periods:
 
 def found(periods: Periods, files: str | None = "files") -> list[str]:
     """A line for each day that is stale."""
-    return [str(each) for each in stale(periods, PIPELINES, lambda _source, _day: files)]
+    return [str(each) for each in stale(periods, PIPELINES, lambda _source, _day, _was: files)]
 
 
 def test_what_nothing_has_changed_for_is_not_stale(periods: Periods) -> None:
@@ -84,5 +84,5 @@ def test_one_line_says_how_many_and_what_to_do(periods: Periods) -> None:
     """And nothing is said of none."""
     assert summary([]) is None
     periods.put("usage", DAY, Period("run 3", {f"{RAW}readings": "files"}))
-    line = summary(stale(periods, PIPELINES, lambda _source, _day: None))
+    line = summary(stale(periods, PIPELINES, lambda _source, _day, _was: None))
     assert line == "1 day of 2 tables were made of what has changed since: spark-app etl --stale"

@@ -15,7 +15,7 @@ from spark_app.execution.supervisor import StopCondition, Supervisor
 from spark_app.observe import retention
 from spark_app.runs.stream_status import StreamStatus
 from spark_app.settings import load_settings
-from spark_app.telemetry.names import StreamState
+from spark_app.vocabulary.names import StreamState
 from tests.declared import pipeline
 from tests.polling import poll_until
 from tests.unit.watching import Watching

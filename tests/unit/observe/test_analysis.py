@@ -16,7 +16,7 @@ from spark_app.observe import analysis
 from spark_app.runs import run_record
 from spark_app.runs.run_record import RunRecord
 from spark_app.settings import Settings, load_settings
-from spark_app.telemetry.names import Outcome
+from spark_app.vocabulary.names import Outcome
 from tests.receivers import Receiver, dead_port, receiver
 from tests.unit.eventlog.made import Run
 from tests.unit.run_records import example_record

@@ -4,14 +4,14 @@ from itertools import combinations
 
 import pytest
 
-from spark_app.report.layers import BELOW, BETWEEN, HEIGHT, WIDTH, Layout, layout
+from spark_app.report.layers import BOX_GAP, HEIGHT, LAYER_GAP, WIDTH, Layout, layout
 
 DIAMOND = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("a", "d"), ("e", "d")]
 
 
 def column(placed: Layout, box: str) -> float:
     """The layer of a box."""
-    return placed.places[box].x / (WIDTH + BETWEEN)
+    return placed.places[box].x / (WIDTH + LAYER_GAP)
 
 
 def test_a_box_stands_right_of_all_that_lead_to_it() -> None:
@@ -19,7 +19,7 @@ def test_a_box_stands_right_of_all_that_lead_to_it() -> None:
     placed = layout("abcde", DIAMOND)
     assert [column(placed, box) for box in "abcde"] == [0, 1, 1, 2, 1]
     assert (placed.width, placed.height) == (
-        3 * WIDTH + 2 * BETWEEN,
+        3 * WIDTH + 2 * LAYER_GAP,
         max(y for _, y in placed.places.values()) + HEIGHT,
     )
 
@@ -29,7 +29,7 @@ def test_boxes_of_a_layer_do_not_touch() -> None:
     boxes = [*"abcdefgh"]
     placed = layout(boxes, [("a", box) for box in boxes[1:]] + [("b", "h"), ("c", "h")])
     for one, other in combinations(placed.places.values(), 2):
-        assert one.x != other.x or abs(one.y - other.y) >= HEIGHT + BELOW - 1
+        assert one.x != other.x or abs(one.y - other.y) >= HEIGHT + BOX_GAP - 1
 
 
 def test_lines_that_need_not_cross_do_not() -> None:

@@ -7,8 +7,8 @@ import pytest
 from spark_app.runs import stream_status
 from spark_app.runs.liveness import LIVENESS_LOCK, hold_liveness_lock
 from spark_app.runs.stream_status import StreamStatus, idle, progressed
-from spark_app.telemetry.stream_lag import Lag
-from tests.unit.telemetry.stream_progresses import progress, source
+from spark_app.vocabulary.stream_lag import Lag
+from tests.unit.vocabulary.stream_progresses import progress, source
 
 FILES: Final = source(None, {"logOffset": 1})
 QUERY: Final = StreamStatus("streaming.events", "running", run_id="r")

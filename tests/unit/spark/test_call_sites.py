@@ -7,7 +7,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_app.spark import call_sites
-from spark_app.telemetry import spark_names
+from spark_app.vocabulary import spark_names
 
 HERE = "tests/unit/spark/test_call_sites.py"
 

@@ -131,7 +131,7 @@ def test_a_jar_that_comes_with_the_program_is_not_fetched(folder: Path, config: 
 def test_an_unknown_list_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is fetched."""
     assert jars.main(["s4"]) == 2
-    assert capsys.readouterr().err == "there is no list jars-s4.ivy.xml in config/spark: give no argument, or s3\n"
+    assert capsys.readouterr().err == "there is no list jars-s4.ivy.xml in config/spark: give no argument, s3 or jdbc\n"
 
 
 def test_a_jar_that_is_not_the_verified_one_is_named_and_nothing_is_installed(folder: Path, config: Path) -> None:

@@ -4,8 +4,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from spark_app.spark import job_properties
-from spark_app.telemetry.names import TRACEPARENT
-from spark_app.telemetry.spark_names import MDC_TRACE_ID, STEP_TAG
+from spark_app.vocabulary.names import TRACEPARENT
+from spark_app.vocabulary.spark_names import MDC_TRACE_ID, STEP_TAG
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 

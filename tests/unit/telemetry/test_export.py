@@ -8,10 +8,10 @@ from typing import Any, Final
 from opentelemetry.sdk.metrics.export import MetricExportResult, MetricsData
 from opentelemetry.sdk.resources import Resource
 
-from spark_app.telemetry import names
 from spark_app.telemetry.errors import TelemetryErrors
 from spark_app.telemetry.export import MetricSender, with_bases
 from spark_app.telemetry.instruments import Measurements
+from spark_app.vocabulary import names
 from tests.receivers import receiver
 from tests.unit.telemetry.memory import KeptMetrics
 

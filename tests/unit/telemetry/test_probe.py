@@ -5,8 +5,9 @@ import time
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AGGREGATION_TEMPORALITY_DELTA
 
-from spark_app.telemetry import names, probe
+from spark_app.telemetry import probe
 from spark_app.telemetry.probe import KINDS, Sent
+from spark_app.vocabulary import names
 from tests.answering import answering
 from tests.receivers import attributes, dead_port, receiver
 

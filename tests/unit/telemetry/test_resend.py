@@ -12,13 +12,14 @@ from opentelemetry.sdk.metrics.export import MetricExportResult, MetricsData
 from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from spark_app.telemetry import crash_recovery, delivery, names
+from spark_app.telemetry import crash_recovery, delivery
 from spark_app.telemetry.delivery import DELIVERY, note, noted
 from spark_app.telemetry.errors import TelemetryErrors
 from spark_app.telemetry.export import Exporters
 from spark_app.telemetry.otlp_client import OtlpClient
 from spark_app.telemetry.resend import QUIET_SECONDS, Resent, resend, undelivered
 from spark_app.telemetry.run_telemetry import RunTelemetry
+from spark_app.vocabulary import names
 from tests.unit.telemetry.memory import InMemory, KeptMetrics, file_logs, file_metrics, file_spans
 
 

@@ -10,11 +10,12 @@ from typing import Final
 
 import pytest
 
-from spark_app.telemetry import crash_recovery, names
+from spark_app.telemetry import crash_recovery
 from spark_app.telemetry.delivery import DELIVERY
 from spark_app.telemetry.errors import TelemetryErrors
 from spark_app.telemetry.run_files import SEGMENTS, SegmentedFile, StartedFile, segments
 from spark_app.telemetry.run_files_reader import RunFilesReader
+from spark_app.vocabulary import names
 from tests.unit.telemetry.memory import InMemory, file_logs, file_metrics, file_spans, lines, plain, process
 
 FILES: Final = ("logs.jsonl", "metrics.jsonl", "started.jsonl", "traces.jsonl")

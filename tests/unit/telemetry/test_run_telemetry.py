@@ -12,9 +12,9 @@ from opentelemetry.trace import StatusCode
 
 from spark_app.errors import ConfigError, InputError, QualityGateError
 from spark_app.settings import Schedule
-from spark_app.telemetry import names
-from spark_app.telemetry.names import OUTCOMES, Outcome
 from spark_app.telemetry.run_identity import outcome_of
+from spark_app.vocabulary import names
+from spark_app.vocabulary.names import OUTCOMES, Outcome
 from tests.unit.telemetry.memory import InMemory, file_metrics, file_spans, plain
 
 IDENTITY: Final = {

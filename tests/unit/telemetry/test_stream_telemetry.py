@@ -5,14 +5,14 @@ from typing import Any, Final
 
 import pytest
 
-from spark_app.telemetry import names
-from spark_app.telemetry.names import Metric
 from spark_app.telemetry.run_telemetry import RunTelemetry
-from spark_app.telemetry.stream_lag import Lag
 from spark_app.telemetry.stream_telemetry import MAX_TOPICS, StreamTelemetry
+from spark_app.vocabulary import names
+from spark_app.vocabulary.names import Metric
+from spark_app.vocabulary.stream_lag import Lag
 from tests.polling import poll_until
 from tests.unit.telemetry.memory import InMemory
-from tests.unit.telemetry.stream_progresses import INPUT, TOPIC, progress, source
+from tests.unit.vocabulary.stream_progresses import INPUT, TOPIC, progress, source
 
 QUERY: Final = "streaming.events"
 MIDNIGHT: Final = 1767225600.0

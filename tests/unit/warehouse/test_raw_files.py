@@ -177,10 +177,28 @@ def test_rows_of_bronze_are_read_again(spark: SparkSession) -> None:
     bronze = spark.createDataFrame(
         kept, "key string, amount string, raw string, extra map<string,string>, source_file string"
     )
-    assert rows(raw_files.rows_from_bronze(bronze, schema=SCHEMA)) == [
+    assert rows(raw_files.rows_from_bronze(bronze, schema=SCHEMA, names=SCHEMA.names)) == [
         Row("a.json", "a", "1.00", {"other": "x"}, False),
         Row("b.json", None, None, None, True),
     ]
+
+
+def test_columns_are_delivered_under_other_names(spark: SparkSession, tmp_path: Path) -> None:
+    """And are read again from bronze, of the raw text as it came and of the columns as they are called there."""
+    delivered = StructType([StructField(name, StringType()) for name in ("Order ID", "Betrag, netto")])
+    lines = ['{"Order ID":"a","Betrag, netto":"1.00","more":"x"}', '{"Order ID":"b","Betrag, netto":"?"}']
+    frame = spark.createDataFrame([(line, "a.json") for line in lines], "value string, source_file string")
+    names = SCHEMA.names[:2]
+    found = raw_files.renamed(raw_files.json_rows(frame, schema=delivered), schema=delivered, names=names)
+    expected = [("a", "1.00", {"more": "x"}), ("b", "?", None)]
+    assert [(*row.text, row.extra) for row in found.collect()] == expected
+    kept = [("a", Decimal("1.00"), None, {"more": "x"}, "a.json"), ("b", None, lines[1], None, "a.json")]
+    bronze = spark.createDataFrame(
+        kept, "key string, amount decimal(9, 2), raw string, extra map<string,string>, source_file string"
+    )
+    again = raw_files.rows_from_bronze(bronze, schema=delivered, names=names)
+    again = raw_files.renamed(again, schema=delivered, names=names)
+    assert [(*row.text, row.extra) for row in again.collect()] == expected
 
 
 def test_a_csv_file_of_other_separators_says_what_to_set(spark: SparkSession, tmp_path: Path) -> None:

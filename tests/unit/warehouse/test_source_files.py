@@ -13,8 +13,9 @@ from pyspark.sql import SparkSession
 from spark_app.errors import InputError
 from spark_app.settings import Raw, Settings, load_settings
 from spark_app.warehouse import hadoop_files
+from spark_app.warehouse.hadoop_files import LocalReader, SparkReader
 from spark_app.warehouse.raw_files import FileFormat
-from spark_app.warehouse.source_files import FilePattern, Files, SourceFiles
+from spark_app.warehouse.source_files import FilePattern, Files, SourceFiles, origin
 
 DAY = datetime.date(2024, 5, 1)
 WITHOUT_SPARK = hadoop_files.listed_locally
@@ -30,7 +31,7 @@ def settings(tmp_path: Path) -> Settings:
 def of(settings: Settings, pattern: str) -> SourceFiles:
     """The raw files of a source with a pattern."""
     form = FileFormat("csv", declared="shop/sources.py:3")
-    return SourceFiles.of(settings, "orders", Files(FilePattern.of(pattern), form))
+    return Files(FilePattern.of(pattern), form).of(settings)
 
 
 def written(settings: Settings, *names: str) -> None:
@@ -72,32 +73,33 @@ def test_a_pattern_has_the_files_of_its_day(
 
 
 def test_without_a_pattern_a_day_has_a_folder(settings: Settings) -> None:
-    """As always, and with the fingerprint of always, so that no day is stale after an update."""
+    """As always, and with the name of content of always, so that no day is stale after an update."""
     written(settings, "orders/date=2024-05-01/a.json", "orders/date=2024-05-02/b.json", "customers/date=2024-05-01/c")
-    files = SourceFiles.of(settings, "orders")
+    files = origin(settings, "orders")
+    assert isinstance(files, SourceFiles)
     assert names(settings, files) == ["orders/date=2024-05-01/a.json"]
     assert files.days(WITHOUT_SPARK) == [DAY, DAY + datetime.timedelta(days=1)]
     assert files.where(DAY) == f"{settings.raw_path}/orders/date=2024-05-01"
     assert files.folder == f"{settings.raw_path}/orders"
     stat = Path(settings.raw_path, "orders/date=2024-05-01/a.json").stat()
     seen = [("a.json", stat.st_size, stat.st_mtime_ns // 1_000_000)]
-    assert files.fingerprint(WITHOUT_SPARK, DAY) == hashlib.sha256(repr(seen).encode()).hexdigest()[:16]
+    assert files.content(LocalReader(), DAY) == hashlib.sha256(repr(seen).encode()).hexdigest()[:16]
 
 
 @pytest.mark.parametrize("pattern", ["*/{date}/*.csv", "s1/{date}/a.csv", "s1/{date}"])
-def test_a_fingerprint_changes_with_the_files_of_its_day(settings: Settings, pattern: str) -> None:
+def test_the_content_changes_with_the_files_of_its_day(settings: Settings, pattern: str) -> None:
     """One that comes, goes, or is written again; without any it is empty. Those of other days say nothing."""
     files = of(settings, pattern)
-    assert files.fingerprint(WITHOUT_SPARK, DAY) == ""
+    assert files.content(LocalReader(), DAY) == ""
     written(settings, "s1/2024-05-01/a.csv")
-    first = files.fingerprint(WITHOUT_SPARK, DAY)
+    first = files.content(LocalReader(), DAY)
     written(settings, "s1/2024-05-02/a.csv")
-    assert files.fingerprint(WITHOUT_SPARK, DAY) == first != ""
+    assert files.content(LocalReader(), DAY) == first != ""
     file = Path(settings.raw_path, "s1/2024-05-01/a.csv")
     os.utime(file, (1, 1))
-    assert files.fingerprint(WITHOUT_SPARK, DAY) not in ("", first)
+    assert files.content(LocalReader(), DAY) not in ("", first)
     file.unlink()
-    assert files.fingerprint(WITHOUT_SPARK, DAY) == ""
+    assert files.content(LocalReader(), DAY) == ""
 
 
 @pytest.mark.parametrize("form", [str, lambda path: Path(path).as_uri()])
@@ -116,8 +118,8 @@ def test_spark_sees_the_files_that_are_seen_without_it(
             f"file:{tmp_path}/s1/2024-05-01/a b.csv",
             f"file:{tmp_path}/s2/2024-05-01/b.csv",
         ]
-        assert files.is_local
-        assert files.fingerprint(with_spark, DAY) == files.fingerprint(WITHOUT_SPARK, DAY) != ""
+        assert LocalReader().reaches(files.folder)
+        assert files.content(SparkReader(spark), DAY) == files.content(LocalReader(), DAY) != ""
         assert files.days(with_spark) == [DAY]
 
 

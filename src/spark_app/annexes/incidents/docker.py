@@ -63,7 +63,7 @@ class Docker:
         return self.execute(container, "sh", "-c", script, "sh", *arguments)
 
     def write(self, container: str, path: str, content: bytes) -> None:
-        """Writes a file in a container, whose folder is made; nobody sees a part of it."""
+        """Writes a file in a container and creates its folder; no reader sees a part of it."""
         self.execute(container, "sh", "-c", WRITE, "sh", path, content=content)
 
     def begin(self, container: str, script: str, *arguments: str) -> None:

@@ -95,7 +95,7 @@ class Planting:
         self.docker.begin(MASTER, _RUN, self.folder, *command)
 
     def last_line(self) -> str:
-        """The last line that its programs have printed; empty if there is none."""
+        """The last line that its programs have printed; empty without one."""
         return self.docker.shell(MASTER, 'tail -n 1 "$1" 2>/dev/null || true', f"{self.folder}/log")
 
     def wait_until(self, holds: Callable[[], bool], missing: str, *, seconds: float = 120) -> None:

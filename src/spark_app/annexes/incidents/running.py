@@ -1,4 +1,4 @@
-"""Plants an incident, notes when each of its signs was first seen, and undoes it, whatever happens meanwhile."""
+"""Plants an incident, notes when each of its signs was first seen, and undoes it, whatever happens before that."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -10,7 +10,7 @@ from spark_app.annexes.incidents.incident import Incident
 from spark_app.annexes.incidents.planting import FOLDER, MASTER, Planting
 from spark_app.doctor.backends import get
 from spark_app.errors import MachineError
-from spark_app.telemetry.spark_names import RULE
+from spark_app.vocabulary.spark_names import RULE
 
 TRACE_SECONDS: Final = 20
 LATE: Final = 2
@@ -20,7 +20,7 @@ QUIET_SECONDS: Final = 180
 HEALTHY_SECONDS: Final = 90
 """How long services and scrapes may take after the end of an incident that took one away."""
 START: Final = "start it with scripts/start-full-stack.sh"
-BAD: Final = ("unhealthy", "starting", "restarting", "paused", "dead", "created", "exited (1")
+BAD_STATES: Final = ("unhealthy", "starting", "restarting", "paused", "dead", "created", "exited (1")
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def require_healthy(planting: Planting, project: str) -> None:
 def unhealthy(planting: Planting, project: str) -> list[str]:
     """The containers of the stack that are not healthy, and what Prometheus does not reach."""
     states = planting.docker.statuses(project)
-    bad = sorted(name for name, state in states.items() if any(word in state.lower() for word in BAD))
+    bad = sorted(name for name, state in states.items() if any(word in state.lower() for word in BAD_STATES))
     try:
         return bad + sorted({dict(labels)["instance"] for labels in planting.prometheus.values("up == 0")})
     except MachineError as error:

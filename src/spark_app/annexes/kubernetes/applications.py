@@ -1,4 +1,4 @@
-"""Applications on Kubernetes: the pod of a driver leads to the folder of its event log, and tells what became of it.
+"""Applications on Kubernetes: the pod of a driver leads to the folder of its event log, and says what became of it.
 
 The cluster is asked by kubectl, which knows the contexts and the log-ins of its user; the storage of the log is read by
 this machine, as if its URL had been given.

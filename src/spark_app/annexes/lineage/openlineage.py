@@ -1,4 +1,4 @@
-"""Runs as events of OpenLineage, made and sent by its official client."""
+"""Runs as events of OpenLineage, which its official client builds and sends."""
 
 from datetime import UTC, datetime
 from importlib.metadata import version

@@ -28,7 +28,7 @@ STATES: Final[dict[str, State]] = {
     "incomplete": "RUNNING",
     "running": "RUNNING",
 }
-"""By the outcome of an application; of an incomplete one nobody knows whether it still runs."""
+"""By the outcome of an application; whether an incomplete one still runs is not known."""
 APPLICATION: Final = "APPLICATION"
 QUERY: Final = "QUERY"
 STREAM: Final = "STREAM"
@@ -66,7 +66,7 @@ class LineageRun:
     Attributes:
         job: The job, and the id of the run.
         kind: `APPLICATION`, `QUERY`, or `STREAM`: a streaming query, which is one run with all its batches.
-        parent: Who started it; None for an application that nobody is known to have started.
+        parent: What started it; None where that is not known.
         started, ended: When; of a run without an end, the last time of the log.
         state: How it ended, or that it runs.
         error: Why it failed.
@@ -97,7 +97,7 @@ def lineage_runs(
     Args:
         app: The application.
         namespace: That of its jobs; None for the one of its Spark properties, or else `default`.
-        declared: Of which columns those of its declared tables are made, of which the log does not tell.
+        declared: By column of its declared tables the columns that it is computed from, which the log does not have.
     """
     parent, ending = _parent(app), ending_of(app)
     name = namespace or app.properties.get(f"{PROPERTY}namespace") or (parent and parent.namespace) or DEFAULT_NAMESPACE
@@ -118,7 +118,7 @@ def lineage_runs(
 
 
 def _with_origins(run: LineageRun, known: Mapping[tuple[str, str], TableColumns]) -> LineageRun:
-    """The run with the columns that those of its outputs are made of."""
+    """The run with the columns that those of its outputs are computed from."""
     read = {(each.namespace, each.name) for each in run.inputs}
     outputs = [
         replace(each, origins=_origins(known[key], read - {key}))

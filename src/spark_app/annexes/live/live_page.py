@@ -1,4 +1,4 @@
-"""A page that is rendered again while somebody looks at it, at most for a share of the time."""
+"""A page that is rendered again while a browser shows it, at most for a share of the time."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ Render = Callable[[], bytes | None]
 """Makes the page anew; None where nothing has changed."""
 PAUSE_SECONDS: Final = 1.0
 """The least time between two renderings."""
-REST: Final = 5
+PAUSE_FACTOR: Final = 5
 """How many times as long as the last rendering took nothing is rendered: at most a sixth of one core."""
 HOLD_SECONDS: Final = 10.0
 """How long a request waits for something new."""
@@ -109,7 +109,7 @@ class LivePage:
         while self._is_wanted():
             began = time.monotonic()
             self._render_once()
-            rest = max(PAUSE_SECONDS, REST * (time.monotonic() - began))
+            rest = max(PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - began))
             with self._changed:
                 self._changed.wait_for(lambda: self._is_stopped, rest)
 

@@ -1,4 +1,4 @@
-"""The report of an application while it runs: its log is read on, and the page is made again if there is more."""
+"""The report of an application while it runs: its log is read on, and the page is rendered again if there is more."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -34,11 +34,11 @@ class LiveReport:
         """Reads nothing yet.
 
         Args:
-            find: Finds the log; None where there is none yet.
+            find: Finds the log; None where it does not exist yet.
             settings: The configuration.
             thresholds: Thresholds of the diagnoses.
             run: The folder of the spark-app run that the page is about.
-            is_alive: Whether the application runs, where whoever started it knows.
+            is_alive: Whether the application runs, where the command that started it knows.
         """
         # Rendered each second: no request to the run store.
         self._find, self._settings, self._thresholds = find, settings.model_copy(update={"run_store": None}), thresholds
@@ -53,7 +53,7 @@ class LiveReport:
         if self._reader is None or _key(self._reader.tailer.log) != _key(log):
             self.close()
             self._reader = Reader(log, listen=self._forget)
-            self._eviction = Eviction(self._reader.app, kept=eviction.KEPT_OF_STREAMS, strips_at_end=False)
+            self._eviction = Eviction(self._reader.app, kept=eviction.MAX_OF_STREAMS, strips_at_end=False)
         reader, before = self._reader, self._reader.events
         for line in reader.tailer.new():
             reader.take(line)

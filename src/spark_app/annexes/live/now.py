@@ -49,7 +49,7 @@ class OpenWork:
 
     @property
     def progress(self) -> str:
-        """How far it is, as the log says; empty for a query, whose number of jobs nobody knows."""
+        """How far it is, as the log says; empty for a query, whose number of jobs is not known."""
         if self.total is None or self.done is None:
             return ""
         if self.kind == "job":

@@ -49,7 +49,7 @@ class Wanted:
 def search(log: LogPath, wanted: Wanted, most: int) -> list[Hit]:
     """The first events of a log that match, in the order of the log.
 
-    The text is searched after secrets were masked, so that nobody finds out a secret by searching for it.
+    The text is searched after secrets were masked, so that no search finds out a secret.
 
     Raises:
         InputError: The compression codec of the log is not supported.

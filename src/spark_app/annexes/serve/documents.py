@@ -19,7 +19,7 @@ FOLDER: Final = (PACKAGE / "stack" if IS_INSTALLED else PROJECT) / "docs"
 
 
 def page(name: str, folder: Path = FOLDER) -> tuple[str, Markup] | None:
-    """The title and the content of a page; None where there is none of this name."""
+    """The title and the content of a page; None without one of this name."""
     file = folder / f"{name}.md"
     if name not in NAMES or not file.is_file():
         return None

@@ -1,4 +1,4 @@
-"""Reports of the applications whose event logs are in a folder: written when they have ended, whoever ran them.
+"""Reports of the applications whose event logs are in a folder: written when they have ended, of all users.
 
 An application of spark-app writes the reports of its runs itself, unless it was killed.
 """

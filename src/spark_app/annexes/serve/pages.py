@@ -23,7 +23,7 @@ from spark_app.report import page
 from spark_app.report.page_server import Answer, refusal
 from spark_app.settings import Prices
 
-ON_PAGE: Final = 200
+MAX_ON_PAGE: Final = 200
 """Runs on a page of the list."""
 MAX_NAMES: Final = 40
 """Applications that are offered."""
@@ -92,7 +92,7 @@ class Pages:
     def _list(self, query: Mapping[str, str]) -> Answer:
         (is_whole, trouble), chosen, address = self._look(), self._chosen(query), Address(query)
         total = self._runs.count(chosen)
-        last = max(1, -(-total // ON_PAGE))
+        last = max(1, -(-total // MAX_ON_PAGE))
         number = min(max(1, int(query["page"])), last) if _is_number(query.get("page", "")) else 1
         by = query.get("by", APPLICATION)
         by = by if by in self._keys else APPLICATION
@@ -103,7 +103,7 @@ class Pages:
             now=stack.look() if stack is not None else None,
             documents=documents.NAMES,
             to_try=plugins.examples() if stack is not None else {},
-            runs=self._runs.newest_first(chosen, most=ON_PAGE, skipped=(number - 1) * ON_PAGE),
+            runs=self._runs.newest_first(chosen, most=MAX_ON_PAGE, skipped=(number - 1) * MAX_ON_PAGE),
             total=total,
             number=number,
             last=last,

@@ -1,4 +1,4 @@
-"""The files that lists of runs are made of: run profiles, run records and reports, here or in the store of runs."""
+"""The files behind lists of runs: run profiles, run records and reports, here or in the store of runs."""
 
 import os
 import re
@@ -109,7 +109,7 @@ class LocalRunFiles:
         return found
 
     def is_killed(self, record: str) -> bool:
-        """Its lock tells."""
+        """Whether a process holds its lock."""
         return not liveness.is_running((self.runs / record).parent)
 
     def _profiles(self) -> Iterator[State]:

@@ -20,7 +20,7 @@ from spark_app.errors import MachineError
 from spark_app.local_files import ensure_dir
 
 VERSION: Final = 2
-"""The version of the tables; an index of another version is made anew."""
+"""The version of the tables; an index of another version is built anew."""
 WAIT_SECONDS: Final = 30.0
 """How long a process waits for another one that writes the index."""
 KINDS: Final[tuple[Kind, ...]] = ("profile", "record")
@@ -94,7 +94,7 @@ class RunIndex:
 
     @contextmanager
     def connected(self) -> Iterator[sqlite3.Connection]:
-        """A connection to the index, which is made anew where it is damaged or of another version."""
+        """A connection to the index, which is built anew where it is damaged or of another version."""
         try:
             connection = _opened(self._file)
         except sqlite3.DatabaseError:
@@ -196,7 +196,7 @@ def _opened(file: Path) -> sqlite3.Connection:
     try:
         if _version(connection) != VERSION:
             with _transaction(connection):
-                if _version(connection) != VERSION:  # no other process has made the tables meanwhile
+                if _version(connection) != VERSION:  # no other process has created the tables since
                     _make_tables(connection)
     except BaseException:
         connection.close()

@@ -20,7 +20,7 @@ from spark_app.eventlog.labels import TAGS, USER
 from spark_app.report import formatting
 from spark_app.settings import Prices
 
-REST: Final = 5
+PAUSE_FACTOR: Final = 5
 """How many times as long as the last look at the files took none follows."""
 MAX_REST_SECONDS: Final = 30.0
 PATIENCE_SECONDS: Final = 0.3
@@ -58,7 +58,7 @@ class RunRow:
         about: The slice of the run, or the workload of the application.
         id: Of the run, or of the application.
         started: Milliseconds since the epoch.
-        duration_ms: None while it runs, and where nothing told how long a killed run lasted.
+        duration_ms: None while it runs, and for a killed run without a recorded end.
         spent: What its executors took; None where they served other runs, too.
         profile: The path of its run profile in their folder, with which it can be compared; None without one.
         labels: Whom it belongs to.
@@ -179,11 +179,13 @@ class Runs:
         began = time.monotonic()
         try:
             self._index.refresh()
-        except BaseException as error:  # noqa: BLE001 - whoever waits for it raises it
+        except BaseException as error:  # noqa: BLE001 - the thread that waits for it raises it
             look.set_exception(error)
         else:
             took = time.monotonic() - began
-            self._next_look = time.monotonic() + (min(REST * took, MAX_REST_SECONDS) if took > self._patience else 0)
+            self._next_look = time.monotonic() + (
+                min(PAUSE_FACTOR * took, MAX_REST_SECONDS) if took > self._patience else 0
+            )
             look.set_result(None)
 
     def newest_first(self, chosen: Chosen, *, most: int, skipped: int = 0) -> list[RunRow]:
@@ -215,7 +217,7 @@ class Runs:
             raise InputError(f"{path} is not a run profile: {error}") from error
 
     def report(self, name: str) -> bytes | None:
-        """A report; None where there is none of this name.
+        """A report; None without one of this name.
 
         Raises:
             InputError: The storage refuses, or does not answer.

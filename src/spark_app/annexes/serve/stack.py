@@ -149,7 +149,7 @@ class Stack:
 def _answer(asking: "Future[Any]", make: Callable[[], Any]) -> None:
     try:
         asking.set_result(make())
-    except BaseException as error:  # noqa: BLE001 - whoever asks raises it
+    except BaseException as error:  # noqa: BLE001 - the thread that asks raises it
         asking.set_exception(error)
 
 

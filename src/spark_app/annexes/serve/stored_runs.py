@@ -49,7 +49,7 @@ Stored = TypeVar("Stored", _Profile, _Record)
 
 
 def profile_row(content: bytes) -> Row | None:
-    """The columns of a run profile, after its path; None where the file is none."""
+    """The columns of a run profile, after its path; None where the file is no run profile."""
     profile = _decoded(content, _Profile)
     if profile is None:
         return None

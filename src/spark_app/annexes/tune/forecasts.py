@@ -13,7 +13,7 @@ from spark_app.eventlog.comparison.baselines import folder_name
 from spark_app.eventlog.comparison.profile import RunProfile
 from spark_app.local_files import write_atomic
 
-KEPT: Final = 200
+MAX_FORECASTS: Final = 200
 """Forecasts of an application that are kept: the newest."""
 
 
@@ -86,7 +86,7 @@ def judge(folder: Path, profile: RunProfile) -> tuple[list[SettingForecast], lis
 
 
 def _save(folder: Path, application: str, forecasts: Sequence[SettingForecast]) -> None:
-    write_atomic(_file(folder, application), msgspec.json.encode(list(forecasts)[-KEPT:]) + b"\n")
+    write_atomic(_file(folder, application), msgspec.json.encode(list(forecasts)[-MAX_FORECASTS:]) + b"\n")
 
 
 def _file(folder: Path, application: str) -> Path:

@@ -2,7 +2,7 @@
 
 A proposal rests on one figure of the next run: the highest use of the heap, the largest shuffle, the time of tasks. The
 forecast is its 90 % prediction interval from the logarithms of the last runs, by Student's t. Source: W. Meeker, G.
-Hahn, L. Escobar, Statistical Intervals, 2nd edition, 4.8. A later run with the setting tells whether it came true.
+Hahn, L. Escobar, Statistical Intervals, 2nd edition, 4.8. A later run with the setting shows whether it came true.
 """
 
 import math

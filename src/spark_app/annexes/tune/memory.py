@@ -18,7 +18,7 @@ from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import Job
 from spark_app.eventlog.model.executor_loss import is_lost, kind_of
 from spark_app.eventlog.model.memory_settings import DRIVER_MEMORY, EXECUTOR_MEMORY, size_of
-from spark_app.telemetry.spark_settings import is_local
+from spark_app.vocabulary.spark_settings import is_local
 
 MIB: Final = 1 << 20
 FACTOR: Final = 2
@@ -151,7 +151,7 @@ def _for_lost(settings: Mapping[str, str], reason: str) -> MemoryChange | None:
     if re.search(r"code 52\b", reason):
         return _doubled("executor heap", EXECUTOR_MEMORY, settings, "an executor ran out of heap (exit code 52)")
     if not settings.get("spark.master", "").startswith(_CONTAINERS):
-        return None  # whoever killed it, no setting of Spark limits a process beside its heap here
+        return None  # no matter what killed it, no setting of Spark limits a process beside its heap here
     return _for_container(settings, "the container of an executor reached its limit")
 
 

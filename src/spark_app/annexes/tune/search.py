@@ -89,7 +89,7 @@ class Trial:
         return max((-each.mean for each in (self.time, self.cost) if each is not None), default=0.0)
 
 
-class Stopped(Exception):  # noqa: N818 - it is no error: whoever searches keeps what is known
+class Stopped(Exception):  # noqa: N818 - it is no error: the search keeps what is known
     """The search ends with what is known."""
 
 

@@ -49,7 +49,7 @@ class Candidate:
         now: That of the application; None where it is not set.
         why: A sentence.
         sign: The finding or statistic.
-        predicted_ms: What it saves at most, by the estimate of the finding; None where there is none.
+        predicted_ms: What it saves at most, by the estimate of the finding; None without one.
         goal: What it is to save.
     """
 

@@ -78,7 +78,7 @@ class Tuning:
         """Checks that the program may run again.
 
         Raises:
-            UsageError: It may not, by what its log says that it wrote, and nobody said that it may.
+            UsageError: It may not, by what its log says that it wrote, and no option allows it.
         """
         reasons = [] if run.reading is None or is_told else outputs.unrepeatable(run.reading.app)
         if reasons:

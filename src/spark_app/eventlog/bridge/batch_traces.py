@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from spark_app.eventlog.spans import SparkSpan
-from spark_app.telemetry.spark_names import BATCH_SPAN, BATCH_SPANS_LEFT_OUT, TASK_SPAN
+from spark_app.vocabulary.spark_names import BATCH_SPAN, BATCH_SPANS_LEFT_OUT, TASK_SPAN
 
 MAX_SPANS: Final = 1000
 """Spans of one trace; a micro-batch of the shop has 20 to 150. Tasks take up to half of them."""
 MAX_OPEN: Final = 400
 """Micro-batches whose spans are held at once; an application has one for each of its queries."""
-KEPT_ENDED: Final = 500
+MAX_ENDED: Final = 500
 """Micro-batches that are remembered after their ends: tasks that were killed end later."""
 
 
@@ -79,5 +79,5 @@ class BatchTraces:
         for span in (replace(root, attributes={**root.attributes, **said}), *below):
             self._send(span)
         self._ended[root.ids.trace_id] = not left_out
-        if len(self._ended) > KEPT_ENDED:
+        if len(self._ended) > MAX_ENDED:
             del self._ended[next(iter(self._ended))]

@@ -1,9 +1,9 @@
 """Replaces old files of a rolled event log by one compact file: the log of a stream does not grow for ever.
 
 Layout and names are those of Spark's `EventLogFileCompactor`, which only works in a History Server and drops what an
-ended job has told: `events_<n>_<app>.compact` stands for all files up to n. It has the application, its environment,
+ended job has logged: `events_<n>_<app>.compact` stands for all files up to n. It has the application, its environment,
 its executors, the streaming queries that run, and the jobs, stages and SQL executions that have not ended. One line of
-ours holds what all others add up to; Spark's readers skip an event that they do not know.
+the bridge's own event holds the sum of all others; Spark's readers skip an event that they do not know.
 """
 
 import os
@@ -108,7 +108,7 @@ class _Rank(IntEnum):
 
 
 class _Summary:
-    """What the files say in all: read once as whoever exports a log reads it, and asked for each line afterwards."""
+    """What the files say in all: read once, as an exporter reads a log, and asked for each line afterwards."""
 
     def __init__(self, log: Path, thresholds: Thresholds) -> None:
         self.reader = Reader(log, listen=self._take)

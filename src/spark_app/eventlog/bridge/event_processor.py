@@ -18,7 +18,7 @@ from spark_app.eventlog.model.entities import Job, LateTask, Query, StageAttempt
 from spark_app.eventlog.model.streams import Batch
 from spark_app.eventlog.parse.events import Event, TaskEnd
 from spark_app.eventlog.spans import SparkSpan, spanned_tasks
-from spark_app.telemetry.spark_names import APPLICATION_SPAN
+from spark_app.vocabulary.spark_names import APPLICATION_SPAN
 
 OnSpan = Callable[[str, SparkSpan], None]
 

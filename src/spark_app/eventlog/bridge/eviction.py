@@ -14,12 +14,12 @@ from spark_app.eventlog.model.streams import Batch
 from spark_app.eventlog.parse import events
 from spark_app.eventlog.parse.events import SqlPlan
 
-KEPT: Final = 16
+MAX_QUERIES: Final = 16
 """How many queries (with all below them) and jobs without a query are kept whole after their ends: tasks that were
 killed with a job end after it."""
-KEPT_OF_STREAMS: Final = 200
-"""The same, for a report of streaming queries that is made while they run, or at their end."""
-KEPT_BARE: Final = 500
+MAX_OF_STREAMS: Final = 200
+"""The same, for a report of streaming queries while they run, or at their end."""
+MAX_BARE: Final = 500
 """How many queries and batches are kept after that, without their jobs: a job that begins late finds its parent. And
 how many sessions and operations of Spark Connect are kept after their ends."""
 MAX_TEXT: Final = 10_000
@@ -28,13 +28,13 @@ _NO_PLAN: Final = Raw(b'{"nodeName":"forgotten"}')
 
 
 class Eviction:
-    """Forgets by the order of events alone, so that whoever reads a log again forgets at the same places.
+    """Forgets by the order of events alone, so that a second reader of a log forgets at the same places.
 
     Attributes:
         forgotten: How many queries, and jobs without a query, are not kept whole any more.
     """
 
-    def __init__(self, app: Application, *, kept: int = KEPT, strips_at_end: bool = True) -> None:
+    def __init__(self, app: Application, *, kept: int = MAX_QUERIES, strips_at_end: bool = True) -> None:
         """Nothing is forgotten yet.
 
         Args:
@@ -64,7 +64,7 @@ class Eviction:
                 self._batches.append(ended)
             case Operation() | Session():
                 self._forget_clients(ended)
-        if len(self._batches) > KEPT_BARE:
+        if len(self._batches) > MAX_BARE:
             self._app.batches.pop(self._batches.popleft().key, None)
         for _ in range(2):  # one that is not over yet goes to the end of the line
             if len(self._over) > self._kept:
@@ -75,9 +75,9 @@ class Eviction:
         if isinstance(ended, Session):
             self._sessions.append(ended)
         self._operations.extend(ended.left if isinstance(ended, Session) else [ended])
-        while len(self._operations) > KEPT_BARE:
+        while len(self._operations) > MAX_BARE:
             self._app.connect.forget(self._operations.popleft())
-        if len(self._sessions) > KEPT_BARE:
+        if len(self._sessions) > MAX_BARE:
             self._app.connect.sessions.pop(self._sessions.popleft().key, None)
 
     def _is_bare(self, query: int | None) -> bool:
@@ -126,7 +126,7 @@ class Eviction:
         query.description, query.details = "", ""
         query.jobs.clear()
         self._bare[query.id] = None
-        if len(self._bare) > KEPT_BARE:
+        if len(self._bare) > MAX_BARE:
             oldest = next(iter(self._bare))
             del self._bare[oldest]
             self._app.queries.pop(oldest, None)

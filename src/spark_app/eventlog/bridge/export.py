@@ -23,12 +23,12 @@ from spark_app.eventlog.bridge.metrics import Aggregate, Numbers, QueryNumbers, 
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.labels import name_and_attributes
 from spark_app.eventlog.spans import SparkSpan
-from spark_app.telemetry import names, spark_names
-from spark_app.telemetry.names import Attribute, Metric
+from spark_app.vocabulary import names, spark_names
+from spark_app.vocabulary.names import Attribute, Metric
 
 NANOSECONDS: Final = 1_000_000
 """Nanoseconds of a millisecond, the unit of event logs."""
-POINTS: Final = 2000
+MAX_POINTS: Final = 2000
 """Approximate points of one request: gRPC receivers accept 4 MiB, a histogram point has up to 1 KiB."""
 FRESH_SECONDS: Final = 300.0
 """How long the state of a streaming query is sent after it was last known: as long as Prometheus shows a sample."""
@@ -160,7 +160,7 @@ def metrics_data(aggregate: Aggregate, window: Window, *, environment: str) -> I
         scope = sdk.ScopeMetrics(_SCOPE, metrics, "")
         resource = resource_of(application, environment=environment, instance=window.instance)
         waiting.append(sdk.ResourceMetrics(resource, [scope], ""))
-        if size >= POINTS:
+        if size >= MAX_POINTS:
             yield MetricsData(waiting)
             waiting, size = [], 0
     if waiting:

@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 
 from spark_app.eventlog.model.task_numbers import NUMBERS, unit_of
-from spark_app.telemetry import spark_names as names
-from spark_app.telemetry.names import STREAM_BATCH_DURATION, Metric
+from spark_app.vocabulary import spark_names as names
+from spark_app.vocabulary.names import STREAM_BATCH_DURATION, Metric
 
 EXEMPLAR_MS: Final = 300_000
 """How long the largest value stays the exemplar; then a smaller but newer one replaces it."""

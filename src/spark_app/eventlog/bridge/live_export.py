@@ -27,7 +27,7 @@ class LiveExport:
     """Exports one application from event to event, with threads of its own for the endpoint; it raises nothing.
 
     Micro-batches and what steps do leave at once. What is below the application itself waits for its end: if it is
-    killed, nobody would send their parent.
+    killed, no process would send their parent.
     """
 
     def __init__(

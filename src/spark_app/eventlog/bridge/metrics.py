@@ -11,8 +11,8 @@ import msgspec
 
 from spark_app.eventlog.bridge.histograms import BATCH_DURATION, MEASURES, Histogram, Measure
 from spark_app.eventlog.findings import Finding
-from spark_app.telemetry import spark_names as names
-from spark_app.telemetry.names import Metric
+from spark_app.vocabulary import spark_names as names
+from spark_app.vocabulary.names import Metric
 
 MAX_GROUPS: Final = 100
 """Stage groups of one application that have series of their own; the rest is `other`."""
@@ -29,7 +29,7 @@ class SeriesGroup(msgspec.Struct):
     counts: dict[str, int] = {}
 
     def histogram(self, measure: Measure) -> Histogram:
-        """The histogram of a measure, made when it is first asked for."""
+        """The histogram of a measure, created when it is first asked for."""
         return self.histograms.setdefault(measure.metric.name, measure.empty())
 
     def count(self, metric: Metric, more: int) -> None:
@@ -149,7 +149,7 @@ class Aggregate(msgspec.Struct):
     applications: dict[str, Numbers] = {}
 
     def application(self, name: str) -> Numbers:
-        """The numbers of an application's name, made when they are first asked for."""
+        """The numbers of an application's name, created when they are first asked for."""
         return self.applications.setdefault(name, Numbers())
 
     def merge(self, other: "Aggregate") -> None:

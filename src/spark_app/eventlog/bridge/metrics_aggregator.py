@@ -21,12 +21,12 @@ from spark_app.eventlog.model.plan_names import PYTHON_TIME
 from spark_app.eventlog.model.stage_groups import group_of
 from spark_app.eventlog.parse import events
 from spark_app.eventlog.parse.events import Event, StageInfo, TaskEnd, counted
-from spark_app.telemetry import spark_names as names
-from spark_app.telemetry.names import Metric
+from spark_app.vocabulary import spark_names as names
+from spark_app.vocabulary.names import Metric
 
-WAITING: Final = 500
+MAX_WAITING: Final = 500
 """Tasks of a stage that are counted together, which is 3 times as fast as one by one."""
-LATE: Final = 200
+MAX_LATE: Final = 200
 """How many ended stages are kept, because killed tasks end after their stage."""
 UNNAMED: Final = "unknown"
 
@@ -123,7 +123,7 @@ class MetricsAggregator:
             self._numbers.count(names.TASKS_FAILED_COUNT)
             return
         stage.waiting.append(event)
-        if len(stage.waiting) >= WAITING:
+        if len(stage.waiting) >= MAX_WAITING:
             self._count(stage)
 
     def _stage_submitted(self, event: events.StageSubmitted) -> None:
@@ -143,7 +143,7 @@ class MetricsAggregator:
         self._count_skew(stage, self._app.stages.get(key))
         self._numbers.count(names.STAGES_FAILED, more=int(event.info.failure is not None))
         self._ended.append(key)
-        if len(self._ended) > LATE:
+        if len(self._ended) > MAX_LATE:
             self._forget(self._ended.popleft())
 
     def _forget(self, key: tuple[int, int]) -> None:
@@ -199,7 +199,7 @@ class MetricsAggregator:
         if not sums:
             return
         spent = sum(milliseconds - self._python.get(number, 0) for number, milliseconds in sums.items())
-        self._python = dict(islice((self._python | sums).items(), max(0, len(self._python) - LATE), None))
+        self._python = dict(islice((self._python | sums).items(), max(0, len(self._python) - MAX_LATE), None))
         if spent > 0:
             self._numbers.group(stage.group).count(names.STAGE_PYTHON_TIME, spent)
 

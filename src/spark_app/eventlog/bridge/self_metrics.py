@@ -20,9 +20,9 @@ from spark_app.errors import MachineError
 from spark_app.eventlog.bridge.certificate import CertifiedServer, ServerCertificate
 from spark_app.eventlog.bridge.log_processor import ReadCounts
 from spark_app.eventlog.parse.locations import LogPath
-from spark_app.telemetry import spark_names
-from spark_app.telemetry.names import Metric
-from spark_app.telemetry.prometheus_names import label, series
+from spark_app.vocabulary import spark_names
+from spark_app.vocabulary.names import Metric
+from spark_app.vocabulary.prometheus_names import label, series
 
 ALIVE_SECONDS: Final = 20.0
 """How long one turn of the loop may take: a line of many megabytes is decoded in one turn."""

@@ -23,7 +23,7 @@ MAX_ALL_QUERIES: Final = 200
 MAX_ALL_TOPICS: Final = 1_000
 """Their topics, which are labels as well."""
 _Kind = Literal["groups", "queries", "topics"]
-_MOST: Final[dict[_Kind, int]] = {"groups": MAX_ALL_GROUPS, "queries": MAX_ALL_QUERIES, "topics": MAX_ALL_TOPICS}
+_MAX_NAMES: Final[dict[_Kind, int]] = {"groups": MAX_ALL_GROUPS, "queries": MAX_ALL_QUERIES, "topics": MAX_ALL_TOPICS}
 
 
 class _Names(msgspec.Struct):
@@ -83,7 +83,9 @@ class SeriesNames(msgspec.Struct):
     def _room(self) -> dict[_Kind, int]:
         """How many more names of each kind may have series."""
         known = [each for each in self.applications.values() if each.is_own]
-        return {kind: most - sum(sum(getattr(each, kind).values()) for each in known) for kind, most in _MOST.items()}
+        return {
+            kind: most - sum(sum(getattr(each, kind).values()) for each in known) for kind, most in _MAX_NAMES.items()
+        }
 
 
 def _with_bounded_topics(entry: _Names, name: str, query: QueryNumbers, room: dict[_Kind, int]) -> QueryNumbers:

@@ -102,7 +102,7 @@ def serve(
 
 @contextmanager
 def _claimed(folder: LogPath) -> Iterator[None]:
-    """Keeps other bridges from a folder of this machine; on an object store nobody can.
+    """Keeps other bridges from a folder of this machine; on an object store it cannot.
 
     Raises:
         MachineError: Another bridge follows it, with a checkpoint of its own.

@@ -11,11 +11,11 @@ from spark_app.eventlog.bridge.metrics import Numbers, QueryStatus, Series
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.stream_queries import StreamQuery
 from spark_app.eventlog.parse.events import QueryStarted
-from spark_app.telemetry import names
-from spark_app.telemetry.names import StreamState
-from spark_app.telemetry.spark_names import UNNAMED, WORKLOAD
-from spark_app.telemetry.spark_progress import Progress
-from spark_app.telemetry.stream_measurements import measurements
+from spark_app.vocabulary import names
+from spark_app.vocabulary.names import StreamState
+from spark_app.vocabulary.spark_names import UNNAMED, WORKLOAD
+from spark_app.vocabulary.spark_progress import Progress
+from spark_app.vocabulary.stream_measurements import measurements
 
 MAX_NAME: Final = 100
 """Characters of the name of a query in a label."""
@@ -48,7 +48,7 @@ class StreamMetrics:
         counted.count(names.STREAM_RESTARTS, more=int(query.is_restart))
 
     def progressed(self, numbers: Numbers, progress: Progress) -> None:
-        """Counts a micro-batch, unless the log has told of it before."""
+        """Counts a micro-batch, unless the log had it before."""
         query = self._app.streams.queries[progress.query]
         if self._measures_itself or query.progress is not progress:
             return

@@ -21,7 +21,7 @@ Kind = Literal[
     "tasks", "processor", "shuffle", "scheduling", "balance", "driver", "startup", "new", "gone",
 ]  # fmt: skip
 NO_GROUP: Final = StageGroup("", "", Wall(), TaskTime(), Volume())
-SAME: Final = 0.02
+EQUAL_RATIO: Final = 0.02
 """Figures that differ by less than this ratio count as equal. Project."""
 OTHER_TASKS: Final = 1.5
 """From this ratio of tasks per stage on, the partitioning is different. Project."""
@@ -120,7 +120,7 @@ def _of_work(before: _Work, now: _Work, change: PlanChange | None) -> Iterator[t
     scale = (before.wall + more) / before.wall if before.wall else 1.0
     idle = now.group.wall.idle - before.group.wall.idle * scale
     by_cores = before.useful * scale * (1 / now.cores - 1 / before.cores)
-    if abs(now.cores - before.cores) > SAME * before.cores and by_cores * idle < 0:
+    if abs(now.cores - before.cores) > EQUAL_RATIO * before.cores and by_cores * idle < 0:
         moved = max(-abs(by_cores), min(abs(by_cores), idle))  # fewer cores are busier, which is not a gain of its own
         by_cores, idle = by_cores + moved, idle - moved
     yield "cores", by_cores
@@ -170,7 +170,7 @@ def _more_input(before: _Work, now: _Work, *, of_files: bool) -> float:
     """
     earlier, later = (_volume(work.group, of_files=of_files) for work in (before, now))
     measure = next((number for number in range(len(earlier)) if earlier[number] and later[number]), None)
-    if measure is None or abs(later[measure] / earlier[measure] - 1) < SAME:
+    if measure is None or abs(later[measure] / earlier[measure] - 1) < EQUAL_RATIO:
         return 0.0
     expected = before.wall * (later[measure] / earlier[measure] - 1)
     actual = now.wall - before.wall

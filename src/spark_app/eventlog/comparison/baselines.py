@@ -21,7 +21,7 @@ from spark_app.eventlog.parse.log_tailer import IN_PROGRESS
 from spark_app.eventlog.reader import Reading, head, read
 from spark_app.local_files import write_atomic
 
-KEPT: Final = 100
+MAX_PROFILES: Final = 100
 """How many run profiles of one name are kept however old they are."""
 DAY_MS: Final = 86_400_000
 PLACES: Final = ("cluster", "namespace")
@@ -51,7 +51,7 @@ def save(folder: Path, summary: RunProfile, *, days: float | None = 0) -> Path:
     write_atomic(file, msgspec.json.encode(summary) + b"\n")
     if days is not None:
         oldest = f"{max(0, round(summary.started - days * DAY_MS)):013}"
-        for old in sorted(file.parent.glob("*.json"))[:-KEPT]:
+        for old in sorted(file.parent.glob("*.json"))[:-MAX_PROFILES]:
             if days == 0 or old.name < oldest:
                 old.unlink(missing_ok=True)
     return file

@@ -15,7 +15,7 @@ from spark_app.formatting import count, duration, quantity, share, size
 from spark_app.redaction import excerpt
 
 Evidence = Callable[[RunProfile, RunProfile, Contribution], str]
-SETTINGS_SAID: Final = 3
+MAX_SETTINGS_SAID: Final = 3
 """Changed settings that a sentence names; the comparison has all."""
 
 OF_ALL: Final[tuple[Kind, ...]] = ("cores", "executors", "startup")
@@ -257,8 +257,8 @@ def sentence(
     if others and kind not in OF_ALL:
         rest = f"the rest in {quantity(others, 'other place')}"
         clauses = [f"{name}, most ({seconds(amounts[0].ms)}): {numbers}", rest]
-    clauses += [str(each) for each in changed[:SETTINGS_SAID]]
-    more = len(changed) - SETTINGS_SAID
+    clauses += [str(each) for each in changed[:MAX_SETTINGS_SAID]]
+    more = len(changed) - MAX_SETTINGS_SAID
     return "; ".join([*clauses, *([f"and {quantity(more, 'other setting')} changed"] if more > 0 else [])])
 
 

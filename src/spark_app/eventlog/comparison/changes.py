@@ -13,7 +13,7 @@ from spark_app.eventlog.comparison.profile import RunProfile, StageGroup, merged
 from spark_app.formatting import count, duration, quantity, size
 from spark_app.redaction import excerpt
 
-LISTED: Final = 10
+MAX_LISTED: Final = 10
 """Settings, and places with changed plans, that are listed; the rest is counted."""
 
 
@@ -78,11 +78,11 @@ def changes(before: RunProfile, now: RunProfile, settings: Sequence[Setting]) ->
 
 
 def _listed(what: str, texts: list[str]) -> Iterator[Change]:
-    """A line for each text, or one that says that there is none."""
-    for text in islice(texts, LISTED):
+    """A line for each text, or one for no text."""
+    for text in islice(texts, MAX_LISTED):
         yield Change(what, text)
-    if len(texts) > LISTED:
-        yield Change(what, f"{quantity(len(texts) - LISTED, f'other {what}')} changed")
+    if len(texts) > MAX_LISTED:
+        yield Change(what, f"{quantity(len(texts) - MAX_LISTED, f'other {what}')} changed")
     if not texts:
         yield Change(f"{what}s", "the same")
 

@@ -10,7 +10,7 @@ from spark_app.eventlog.model.plan_names import EXCHANGE
 from spark_app.formatting import count, duration, quantity, size
 from spark_app.redaction import excerpt
 
-NAMED: Final = 6
+MAX_NAMED: Final = 6
 """Operators that a list names; the rest is counted."""
 MAX_NAME: Final = 100
 """Characters of the name of an operator in a list."""
@@ -63,8 +63,8 @@ def of_python(operators: Sequence[OperatorSum]) -> list[OperatorSum]:
 
 def listed(operators: Sequence[OperatorSum]) -> str:
     """Some operators with their numbers."""
-    more = len(operators) - NAMED
-    named = [_operator(each) for each in operators[:NAMED]]
+    more = len(operators) - MAX_NAMED
+    named = [_operator(each) for each in operators[:MAX_NAMED]]
     return ", ".join([*named, *([f"and {count(more)} more"] if more > 0 else [])])
 
 

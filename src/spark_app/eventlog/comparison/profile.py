@@ -12,7 +12,7 @@ from msgspec.structs import astuple, replace
 
 from spark_app.eventlog.model.host_load import HostLoad
 from spark_app.eventlog.model.outcome import Outcome
-from spark_app.telemetry.spark_progress import sum_of_known
+from spark_app.vocabulary.spark_progress import sum_of_known
 
 VERSION: Final = 3
 """The version of the format. Others are not read: version 1 may contain passwords, version 2 names stages by lines."""

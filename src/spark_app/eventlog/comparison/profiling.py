@@ -36,9 +36,9 @@ from spark_app.eventlog.parse.events import PROPERTIES_OF_RUN, counted
 from spark_app.eventlog.parse.locations import LogPath
 from spark_app.eventlog.reader import Reading
 from spark_app.redaction import is_secret, redacted
-from spark_app.telemetry.spark_names import WORKLOAD
-from spark_app.telemetry.spark_progress import sum_of_known
-from spark_app.telemetry.spark_settings import without_recording
+from spark_app.vocabulary.spark_names import WORKLOAD
+from spark_app.vocabulary.spark_progress import sum_of_known
+from spark_app.vocabulary.spark_settings import without_recording
 
 MAX_GROUPS: Final = 200
 """Groups of one application at most; the rest is one group, which keeps the profile small."""

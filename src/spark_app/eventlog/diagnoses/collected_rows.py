@@ -48,7 +48,7 @@ def _result_bytes(stage: StageAttempt) -> float:
 
 
 def _after(app: Application, job: Job, ended: int, starts: list[int]) -> Stretch:
-    """The time until the next job or query begins; none where another job runs meanwhile."""
+    """The time until the next job or query begins; none where another job runs in that time."""
     others = (each for each in app.jobs.values() if each is not job)
     if any(each.submitted < ended and (each.completed is None or each.completed > ended) for each in others):
         return Stretch("between", ended, ended)

@@ -1,4 +1,4 @@
-"""Failures that users of Spark meet, told by their error, and what to do about each.
+"""Failures that users of Spark meet, recognized by their error, and what to do about each.
 
 The names in brackets are Spark's own error conditions (`error-conditions.json`); other texts are what Spark 3.5 to 4.2,
 Delta Lake, Hadoop, JDBC and Kubernetes say. `tests/integration/test_failures.py` raises those that one machine can

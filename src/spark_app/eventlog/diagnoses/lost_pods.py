@@ -9,7 +9,7 @@ from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.pod_exit import EVICTED, OUT_OF_MEMORY, PREEMPTING, PodExit
 from spark_app.eventlog.model.pod_memory import PodMemory
 from spark_app.formatting import size
-from spark_app.telemetry.spark_settings import is_local
+from spark_app.vocabulary.spark_settings import is_local
 
 EXIT_OUT_OF_HEAP: Final = 52
 EXIT_KILLED: Final = 137

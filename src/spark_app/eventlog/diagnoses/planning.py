@@ -14,7 +14,7 @@ from spark_app.formatting import count, quantity, size
 
 _OPERATOR: Final = b'"nodeName"'
 _MORE: Final = re.compile(rb"\.\.\. (\d+) more fields")
-_SHOWN: Final = 25
+_MAX_SHOWN: Final = 25
 """How many columns of an operator Spark writes before it only counts them: `spark.sql.debug.maxToStringFields`."""
 
 
@@ -75,7 +75,7 @@ def size_of(query: Query) -> Size:
     """How large the plan of a query is."""
     plan = bytes(query.plan)
     more = max((int(number) for number in _MORE.findall(plan)), default=0)
-    return Size(plan.count(_OPERATOR), more + _SHOWN if more else 0, len(plan))
+    return Size(plan.count(_OPERATOR), more + _MAX_SHOWN if more else 0, len(plan))
 
 
 def _is_large(plan: Size, limits: Thresholds) -> bool:

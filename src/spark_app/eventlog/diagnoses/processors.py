@@ -3,11 +3,11 @@
 from spark_app.eventlog.diagnoses.stage import StageView
 from spark_app.eventlog.model import contention
 from spark_app.eventlog.model.host_load import HostLoad
-from spark_app.telemetry.spark_settings import is_local
+from spark_app.vocabulary.spark_settings import is_local
 
 
 def largest_slowdown(view: StageView) -> float | None:
-    """How much longer computation may have taken than on a processor of its own, at most; None if nothing tells."""
+    """How much longer computation may have taken than on a processor of its own, at most; None if not measured."""
     measured = [load_of(view), contention.of_deserializing(view.stage.totals)]
     if view.stage.totals.deserialize_cpu_ns < contention.SOME_SLICES_NS:
         measured.append(contention.of_all_deserializing(view.app))

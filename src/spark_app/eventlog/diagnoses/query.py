@@ -85,7 +85,7 @@ class QueryView:
     def wall_of(self, task_ms: float | None, *operators: Operator) -> float | None:
         """What a time of tasks that run operators took of the wall-clock time; at most the duration of the query.
 
-        The time is divided by the mean number of tasks that ran meanwhile, or by the slots where that is unknown; None
+        The time is divided by the mean number of tasks that ran then, or by the slots where that is unknown; None
         if both are unknown.
         """
         if task_ms is None:

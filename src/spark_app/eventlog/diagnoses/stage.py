@@ -61,7 +61,7 @@ class StageView:
     def wall_of(self, task_ms: float) -> float:
         """What a part of the time of its tasks took of the wall-clock time; at most its duration.
 
-        The part is divided by the mean number of tasks that ran meanwhile, or by the slots where that is unknown.
+        The part is divided by the mean number of tasks that ran then, or by the slots where that is unknown.
         """
         wall = None if self.stage.usage is None else self.stage.usage.wall_of(task_ms)
         return min(float(self.wall_ms), task_ms if wall is None else wall)

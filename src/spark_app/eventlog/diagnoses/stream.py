@@ -14,7 +14,7 @@ from spark_app.eventlog.model.stream_queries import StreamQuery
 from spark_app.eventlog.model.stream_samples import StreamSample, together
 from spark_app.eventlog.model.streams import BatchKey
 from spark_app.redaction import excerpt
-from spark_app.telemetry.names import ADD_BATCH
+from spark_app.vocabulary.names import ADD_BATCH
 
 MAX_NAME: Final = 100
 
@@ -54,7 +54,7 @@ class StreamView:
 
     @cached_property
     def slowdown(self) -> float:
-        """How much longer computation took on the hosts than on processors of its own; 1 where nothing tells."""
+        """How much longer computation took on the hosts than on processors of its own; 1 where it was not measured."""
         return contention.slowdown_between(self.app, self.total.started, self.total.ended) or 1.0
 
     @property

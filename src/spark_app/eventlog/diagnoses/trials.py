@@ -14,7 +14,7 @@ from spark_app.eventlog.diagnoses import settings_advice as advice
 from spark_app.eventlog.model import memory_settings
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import StageAttempt
-from spark_app.telemetry.spark_settings import is_local
+from spark_app.vocabulary.spark_settings import is_local
 
 MIB: Final = 1 << 20
 GIB: Final = 1 << 30

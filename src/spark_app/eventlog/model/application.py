@@ -32,7 +32,7 @@ NAME: Final = "spark.observed.name"
 UNNAMED: Final = "pyspark-shell"
 """What PySpark calls an application that gives itself no name."""
 MAX_LOG_RECORDS: Final = 1000
-SIGNALS: Final = 128
+MAX_SIGNALS: Final = 128
 """From here on, an exit code is the number of a signal that has ended the process, as shells have it."""
 
 
@@ -46,10 +46,10 @@ class Application:
         connect: Sessions and operations of the clients of Spark Connect.
         numbers: What operators of queries have counted, by the id of the accumulable.
         exit_code: What the driver passed to `SparkContext.stop`, from Spark 4.0 on.
-        process_exit_code: Of its process, where whoever started it knows.
-        is_alive: Whether its process still runs, where whoever started it knows.
-        program: What whoever started it calls it, if PySpark has no name for it: a file, a module or a pipeline.
-        can_type: Whether somebody may type into that program; None where nobody has noted it.
+        process_exit_code: Of its process, where the command that started it knows.
+        is_alive: Whether its process still runs, where the command that started it knows.
+        program: Its name for the command that started it, if PySpark has none: a file, a module or a pipeline.
+        can_type: Whether a user may type into that program; None where the log does not say.
         running: The number of running tasks.
         first, last: The earliest and the latest time in any event.
         usage: What cores and driver did so far.
@@ -66,7 +66,7 @@ class Application:
     """
 
     def __init__(self, app_id: str) -> None:
-        """Nothing is known yet but an id, until a line tells another."""
+        """Nothing is known yet but an id, until a line has another."""
         self.id = app_id
         self.name: str | None = None
         self.user: str | None = None
@@ -152,12 +152,12 @@ class Application:
 
     @property
     def is_batch(self) -> bool:
-        """Whether it is known to be of a program that nobody types into, and that ended by itself.
+        """Whether it is known to be of a program that no user types into, and that ended by itself.
 
         A service, which waits for requests, is ended by a signal; the exit code is then 128 and more.
         """
         code = self.process_exit_code
-        return bool(self.program) and not self.can_type and code is not None and 0 <= code < SIGNALS
+        return bool(self.program) and not self.can_type and code is not None and 0 <= code < MAX_SIGNALS
 
     @property
     def has_begun(self) -> bool:
@@ -181,7 +181,7 @@ class Application:
 
     @property
     def slots(self) -> float | None:
-        """How many tasks could run at once, on average over its time; None where the log tells of no executor."""
+        """How many tasks could run at once, on average over its time; None where the log has no executor."""
         return self.usage.slots
 
     def occupancy(
@@ -368,7 +368,7 @@ class Application:
         if stage is None:
             return None
         if stage.is_input_missed and event.metrics is not None:
-            event.metrics.input.bytes = 0  # here, so that nobody uses it
+            event.metrics.input.bytes = 0  # here, so that no rule uses it
         if event.metrics is not None:
             self.deserialize_ms += event.metrics.deserialize_ms
             self.deserialize_cpu_ns += event.metrics.deserialize_cpu_ns

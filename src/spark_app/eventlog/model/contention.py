@@ -6,7 +6,7 @@ from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import StageAttempt, unmeasured_wait_ms
 from spark_app.eventlog.model.host_load import HostLoad
 from spark_app.eventlog.model.task_numbers import Totals
-from spark_app.telemetry.spark_settings import is_local
+from spark_app.vocabulary.spark_settings import is_local
 
 MIN_DESERIALIZE_MS: Final = 100
 """Time of deserialising tasks that says something about the processors of their hosts."""
@@ -50,7 +50,7 @@ def _over_cpu(took_ms: float, cpu_ns: int) -> float | None:
 
 
 def slowdown(app: Application, stage: StageAttempt) -> float | None:
-    """How much longer computation took than it would have on a processor of its own; None if nothing tells."""
+    """How much longer computation took than it would have on a processor of its own; None if it was not measured."""
     if measured_host(app) is not None:
         return measured_load(app, stage)
     totals = stage.totals
@@ -65,7 +65,7 @@ def slowdown_between(app: Application, begin: int, end: int) -> float | None:
 
 
 def processor_wait_ms(app: Application, stage: StageAttempt) -> float | None:
-    """How long the tasks of a stage waited for a processor, about, over all tasks; None if nothing tells."""
+    """How long the tasks of a stage waited for a processor, about, over all tasks; None if it was not measured."""
     worked, slower = (stage.totals.cpu_ns or 0) / 1e6, slowdown(app, stage)
     if not worked or slower is None:
         return None

@@ -23,12 +23,12 @@ from spark_app.eventlog.parse.events import (
     TaskMetrics,
 )
 
-SLOWEST: Final = 5
+MAX_SLOWEST: Final = 5
 """How many tasks of a stage attempt are kept because they took longest."""
 WAITS: Final = ("network", "disk", "gc", "scheduling", "deserializing")
 """What Spark measures of each task that it waited for, in the order of `StageAttempt.waits_ms`."""
 NO_WAITS: Final = (0,) * len(WAITS)
-KEPT_FAILURES: Final = 50
+MAX_FAILURES: Final = 50
 """How many failed, killed and speculative tasks of a stage attempt are kept; the rest is counted."""
 
 
@@ -50,7 +50,7 @@ class StageAttempt:
         first_launch: The launch of its first task attempt, if the log has it.
         latest: The end of the last of its task attempts that have ended.
         wasted, wasted_ms: Sums over the task attempts that failed or were killed, a part of the totals, and their time.
-        kept: The failed, killed, speculative, repeated and resubmitted task attempts, up to `KEPT_FAILURES`.
+        kept: The failed, killed, speculative, repeated and resubmitted task attempts, up to `MAX_FAILURES`.
         group: What it does, after the first call of `stage_groups.group_of`.
         is_input_missed: Whether Spark did not count the bytes that its tasks read; they are 0 then, and not known.
         before, usage: What the application's cores did before it, and from its beginning to its end.
@@ -101,7 +101,7 @@ class StageAttempt:
             self.waits_ms.extend(NO_WAITS)
         if info.has_failed or info.was_killed or info.is_speculative or info.attempt:
             self._add_odd(task, duration)
-        elif len(self._slowest) < SLOWEST:
+        elif len(self._slowest) < MAX_SLOWEST:
             heappush(self._slowest, (duration, len(self.durations_ms), task))
         elif duration > self._slowest[0][0]:
             heappushpop(self._slowest, (duration, len(self.durations_ms), task))
@@ -118,7 +118,7 @@ class StageAttempt:
         self._slowest = [each for each in self._slowest if each[2] is not first]
         heapify(self._slowest)
         self.kept = [each for each in self.kept if each is not first]
-        if len(self.kept) < KEPT_FAILURES // 2:  # leaves room for attempts that failed by themselves
+        if len(self.kept) < MAX_FAILURES // 2:  # leaves room for attempts that failed by themselves
             self.kept.append(replace(first, reason=task.reason, info=replace(first.info, has_failed=True)))
 
     def _add_odd(self, task: TaskEnd, duration: int) -> None:
@@ -132,7 +132,7 @@ class StageAttempt:
             self.wasted_ms += duration
             if task.metrics is not None:
                 add(self.wasted, task.metrics, scheduler_delay_ms(info, task.metrics))
-        if len(self.kept) < KEPT_FAILURES:
+        if len(self.kept) < MAX_FAILURES:
             self.kept.append(task)
 
     @property

@@ -5,7 +5,7 @@ from typing import Final
 
 from spark_app.eventlog.parse.events import Excluded, Unexcluded
 
-MOST: Final = 1000
+MAX_EXCLUSIONS: Final = 1000
 """How many exclusions of an application are kept, the first ones."""
 
 
@@ -40,7 +40,7 @@ class Exclusions:
         """Adds an exclusion, once: Spark logs the same one under its old name, `Blacklisted`, too."""
         stage = None if event.stage is None else (event.stage, event.stage_attempt or 0)
         is_known = any(each.stage == stage for each in self._open(event))
-        if not is_known and len(self.known) < MOST:
+        if not is_known and len(self.known) < MAX_EXCLUSIONS:
             self.known.append(Exclusion(event.executor, event.host, stage, event.failures, event.time))
 
     def unexcluded(self, event: Unexcluded) -> None:

@@ -13,7 +13,7 @@ class Executor:
     """An executor, or the driver where it runs tasks; sizes in bytes, None where they were not reported.
 
     Attributes:
-        node: The node of its pod on Kubernetes, where the pod tells it.
+        node: The node of its pod on Kubernetes, where the pod names it.
         lost_tasks, lost_task_ms: Tasks that were lost with it, if it was lost: they ran there, had ended it by their
             failure, or had left their output there.
         peak_heap: The most of `heap_samples` reports.
@@ -73,7 +73,7 @@ class Executors:
         self._task_cpus = 1
 
     def configured(self, task_cpus: int) -> None:
-        """A task takes so many cores, also on the executors of which a log tells before its settings."""
+        """A task takes so many cores, also on the executors that a log has before its settings."""
         self._task_cpus = task_cpus
         self.slots = sum(each.cores // task_cpus for each in self.known.values() if each.removed is None)
 

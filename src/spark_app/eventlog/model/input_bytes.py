@@ -7,7 +7,7 @@ from spark_app.eventlog.model.entities import Query
 from spark_app.eventlog.model.plan_names import LOCATION
 from spark_app.eventlog.model.releases import release
 from spark_app.eventlog.parse.events import StageInfo
-from spark_app.telemetry.spark_settings import is_local
+from spark_app.vocabulary.spark_settings import is_local
 
 _SCAN: Final = '"name":"Scan parquet'
 _LOCAL: Final = re.compile(rb'"%b":"[^"\[]*\[file:' % LOCATION.encode())

@@ -1,6 +1,6 @@
 """The pods of an application that runs on Kubernetes, by its Spark properties: events name hosts, not pods.
 
-Spark knows no nodes. A pod tells its own by the variable `SPARK_EXECUTOR_ATTRIBUTE_KUBERNETES_NODE_NAME`, as those of
+Spark knows no nodes. A pod names its own by the variable `SPARK_EXECUTOR_ATTRIBUTE_KUBERNETES_NODE_NAME`, as those of
 config/spark/kubernetes-pod.yaml do: Spark logs variables with such names when an executor starts, and for a driver the
 entry point of the image makes it a property.
 """
@@ -33,7 +33,7 @@ def driver(properties: Mapping[str, str]) -> str | None:
 
 
 def driver_node(properties: Mapping[str, str]) -> str | None:
-    """The node of the driver's pod, where that tells it."""
+    """The node of the driver's pod, where that names it."""
     return None if namespace(properties) is None else properties.get(NODE)
 
 

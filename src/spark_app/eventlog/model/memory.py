@@ -5,7 +5,7 @@ from typing import Final
 
 from spark_app.eventlog.parse.events import Peaks
 
-KEPT: Final = 64
+MAX_SAMPLES: Final = 64
 """Samples are merged to this many when there are twice as many."""
 StageKey = tuple[int, int]
 """A stage and its attempt."""
@@ -35,7 +35,7 @@ class MemorySample:
 
 
 class MemoryHistory:
-    """What reports told of the memory of an executor.
+    """What reports say of the memory of an executor.
 
     Attributes:
         samples: One for each stage, in the order of their first reports; neighbours are merged where there are many.
@@ -54,7 +54,7 @@ class MemoryHistory:
             return
         self._of_stage[sample.stage] = sample
         self.samples.append(sample)
-        if len(self.samples) >= 2 * KEPT:
+        if len(self.samples) >= 2 * MAX_SAMPLES:
             self._merge()
 
     def _merge(self) -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from spark_app.telemetry.spark_settings import is_local
+from spark_app.vocabulary.spark_settings import is_local
 
 EXECUTOR_MEMORY: Final = "spark.executor.memory"
 DRIVER_MEMORY: Final = "spark.driver.memory"

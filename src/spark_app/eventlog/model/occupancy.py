@@ -97,7 +97,7 @@ class Stretch(NamedTuple):
 
 
 class TaskFreeTime:
-    """The time in which no task ran, by what the driver did meanwhile.
+    """The time in which no task ran, by what the driver did then.
 
     The kinds: `startup` is before the first query or job; `planning` and `waiting` are within queries and jobs, with
     and without a registered executor; `between` is between queries and jobs; `ending` is after the last one. Spark logs

@@ -22,7 +22,7 @@ OFF_HEAP_ENABLED: Final = "spark.memory.offHeap.enabled"
 LANGUAGE: Final = "spark.kubernetes.resource.type"
 PYTHON_PROGRAM: Final = "python"
 DEFAULT_FACTOR: Final = 0.1
-DEFAULT_LEAST: Final = "384m"
+DEFAULT_MIN_OVERHEAD: Final = "384m"
 _MIB: Final = 1 << 20
 
 
@@ -61,7 +61,7 @@ def pod_memory(settings: Mapping[str, str]) -> PodMemory | None:
 def _overhead(settings: Mapping[str, str]) -> int | None:
     if OVERHEAD in settings:
         return size_of(settings[OVERHEAD])
-    heap, least = memory_settings.heap(settings), size_of(settings.get(MIN_OVERHEAD, DEFAULT_LEAST))
+    heap, least = memory_settings.heap(settings), size_of(settings.get(MIN_OVERHEAD, DEFAULT_MIN_OVERHEAD))
     try:
         factor = float(settings.get(FACTOR, settings.get(KUBERNETES_FACTOR, DEFAULT_FACTOR)))
     except ValueError:

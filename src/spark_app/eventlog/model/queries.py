@@ -8,7 +8,7 @@ from spark_app.eventlog.model.entities import Job, Query
 from spark_app.eventlog.model.streams import Streams
 from spark_app.eventlog.model.targets import target_of
 from spark_app.eventlog.parse.events import DriverNumbers, SqlEnd, SqlPlanChanged, SqlStart
-from spark_app.telemetry.spark_names import STEP_TAG
+from spark_app.vocabulary.spark_names import STEP_TAG
 
 
 class Queries:

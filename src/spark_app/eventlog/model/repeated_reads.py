@@ -25,7 +25,7 @@ from spark_app.eventlog.parse.events import RddInfo, counted
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
-MOST: Final = 1000
+MAX_REMEMBERED: Final = 1000
 """How many sets of files, and how many caches, are remembered; those read longest ago are forgotten."""
 MAX_NUMBERS: Final = 20_000
 """How many numbers of operators that fill caches are remembered."""
@@ -198,7 +198,7 @@ class RepeatedReads:
             cache.name = rdd.name  # Delta names its caches when they are filled
             if job is None or job.query is None:
                 cache.uses += max(1, stage.info.tasks // max(1, rdd.partitions))
-            keep(self._caches, rdd.id, cache)
+            remember(self._caches, rdd.id, cache)
 
     def query_ended(self, query: Query, stages: Sequence[StageAttempt], numbers: Mapping[int, int]) -> None:
         """Takes note of the files and the caches that the query has read."""
@@ -239,13 +239,13 @@ class RepeatedReads:
             known = self._plans.pop(below[0], None) or CachedPlan(scan.text or scan.name)
             if any(value > known.values.get(number, 0) for number, value in values.items()):
                 known.computed(stage, known.values | values, query.id)
-            keep(self._plans, below[0], known)
+            remember(self._plans, below[0], known)
 
     def _drop_numbers_of_others(self, query: Query, root: Operator) -> None:
         """Accumulators below a cache keep counting across queries: only the query that filled it may report them."""
         for number in _below_caches(root) & query.numbers.keys():
             first = self._filled.get(number, query.id)
-            keep(self._filled, number, first, most=MAX_NUMBERS)
+            remember(self._filled, number, first, limit=MAX_NUMBERS)
             if first != query.id:
                 del query.numbers[number]
 
@@ -260,7 +260,7 @@ class RepeatedReads:
         reads.took(most_ms)
         if query.id not in reads.queries[-MAX_QUERIES:]:
             reads.queries = [*reads.queries, query.id][:MAX_QUERIES]
-        keep(self._reads, key, reads)
+        remember(self._reads, key, reads)
 
 
 def ran(plan: Plan, stages: Sequence[StageAttempt]) -> Iterator[Operator]:
@@ -333,8 +333,8 @@ def _cached(stage: StageAttempt) -> list[RddInfo]:
     return [rdd for rdd in stage.info.rdds if rdd.level.use_memory or rdd.level.use_disk]
 
 
-def keep(known: dict[Key, Value], key: Key, value: Value, *, most: int = MOST) -> None:
+def remember(known: dict[Key, Value], key: Key, value: Value, *, limit: int = MAX_REMEMBERED) -> None:
     """Adds a value at the end; removes the oldest value if there are too many."""
     known[key] = value
-    if len(known) > most:
+    if len(known) > limit:
         del known[next(iter(known))]

@@ -27,10 +27,10 @@ from spark_app.eventlog.model.plan_names import (
     REUSED_EXCHANGE,
     parts,
 )
-from spark_app.eventlog.model.repeated_reads import keep
+from spark_app.eventlog.model.repeated_reads import remember
 from spark_app.eventlog.parse.events import RddInfo
 
-MOST: Final = 2000
+MAX_REMEMBERED: Final = 2000
 """How many steps are remembered; those computed longest ago are forgotten."""
 MAX_PLACES: Final = 100
 """How many of the queries or stages that computed a step are remembered."""
@@ -48,11 +48,11 @@ _PARTIAL: Final = re.compile(r"\b(?:partial|merge)_")
 _JOIN: Final = re.compile(r"Join \[(.*?)\], \[(.*?)\], (\w+)", re.DOTALL)
 _NAMED: Final = re.compile(r" AS ([^\s,\[\]]+)#(\d+)L?$")
 _ATTRIBUTE: Final = re.compile(r"(?<![\w.`])[\w.`]*#(\d+)L?")
-_LONG: Final = 200
+_MAX_TEXT: Final = 200
 """Texts that are longer are remembered by their digests."""
 
 
-class Took(NamedTuple):
+class StepTime(NamedTuple):
     """What a step took in a query, or in a stage of RDDs.
 
     Attributes:
@@ -78,7 +78,7 @@ class Rows(NamedTuple):
 
 
 @dataclass(slots=True)
-class Work:
+class RepeatedStep:
     """A step that was computed several times.
 
     Attributes:
@@ -90,7 +90,7 @@ class Work:
 
     name: str
     is_of_rdds: bool = False
-    places: dict[int, Took] = field(default_factory=dict)
+    places: dict[int, StepTime] = field(default_factory=dict)
     source_rows: float = 0.0
 
     @property
@@ -136,12 +136,12 @@ class RepeatedWork:
 
     def __init__(self) -> None:
         """Nothing was computed yet."""
-        self._works: dict[str, Work] = {}
+        self._steps: dict[str, RepeatedStep] = {}
 
     @property
-    def works(self) -> list[Work]:
+    def steps(self) -> list[RepeatedStep]:
         """The steps that were computed several times."""
-        return [work for work in self._works.values() if len(work.places) > 1]
+        return [step for step in self._steps.values() if len(step.places) > 1]
 
     def stage_ended(self, stage: StageAttempt, job: Job | None) -> None:
         """Takes note of a whole stage of RDDs; the log does not tell what Python functions it called."""
@@ -151,7 +151,9 @@ class RepeatedWork:
         if job is None or job.query is not None or job.batch is not None or not begins or not is_whole:
             return
         digest = digest_of(f"{info.name} {sorted(begins)}")
-        self._note(digest, Work(info.name, is_of_rdds=True), info.id, Took(0.0, *[float(stage.totals.run_ms)] * 2))
+        self._note(
+            digest, RepeatedStep(info.name, is_of_rdds=True), info.id, StepTime(0.0, *[float(stage.totals.run_ms)] * 2)
+        )
 
     def query_ended(self, query: Query, stages: Sequence[StageAttempt], numbers: Mapping[int, int]) -> None:
         """Takes note of what a query has computed; a batch of a stream computes it from other rows each time."""
@@ -165,17 +167,17 @@ class RepeatedWork:
         ran = [_Ran(stage.totals.run_ms, {each.id for each in stage.info.accumulables}) for stage in stages]
         for step in _Steps(plan.root, query.id).found[-MAX_STEPS:]:
             source, passed = _source_rows(step.operator)
-            took = _took(step.operator, plan.root, ran)._replace(rows=passed)
+            took = _step_time(step.operator, plan.root, ran)._replace(rows=passed)
             for digest in step.digests if took.most_ms else ():
-                known = Work(step.operator.text or step.operator.name, source_rows=source)
+                known = RepeatedStep(step.operator.text or step.operator.name, source_rows=source)
                 self._note(f"{session} {digest}", known, query.id, took)
 
-    def _note(self, digest: str, found: Work, place: int, took: Took) -> None:
-        work = self._works.pop(digest, None) or found
-        if len(work.places) < MAX_PLACES:
-            work.name, work.places[place] = found.name, took
-            work.source_rows = max(work.source_rows, found.source_rows)
-        keep(self._works, digest, work, most=MOST)
+    def _note(self, digest: str, step: RepeatedStep, place: int, took: StepTime) -> None:
+        known = self._steps.pop(digest, None) or step
+        if len(known.places) < MAX_PLACES:
+            known.name, known.places[place] = step.name, took
+            known.source_rows = max(known.source_rows, step.source_rows)
+        remember(self._steps, digest, known, limit=MAX_REMEMBERED)
 
 
 class _Steps:
@@ -310,14 +312,14 @@ def digest_of(text: str) -> str:
 
 def _short(text: str) -> str:
     """A text, or where it is long a digest of it, which seems to have columns of sources."""
-    return text if len(text) <= _LONG else f"{text[:40]}…{digest_of(text)}#"
+    return text if len(text) <= _MAX_TEXT else f"{text[:40]}…{digest_of(text)}#"
 
 
 def _texts(rows: Rows) -> str:
     return " ".join([rows.text, *sorted(rows.filters)])
 
 
-def _took(step: Operator, root: Operator, stages: Sequence[_Ran]) -> Took:
+def _step_time(step: Operator, root: Operator, stages: Sequence[_Ran]) -> StepTime:
     """What a step and all that it needs took in the stages of its query."""
     own = _numbers(step)
     others = [operator for _, operator in root.walk() if not own.issuperset(operator.accumulables)]
@@ -332,7 +334,7 @@ def _took(step: Operator, root: Operator, stages: Sequence[_Ran]) -> Took:
         most += run_ms
         least += 0 if beside else run_ms
         likely += run_ms * (inside / (inside + sum(beside)) if beside and inside else not beside)
-    return Took(least, likely, most)
+    return StepTime(least, likely, most)
 
 
 def _numbers(operator: Operator) -> set[int]:

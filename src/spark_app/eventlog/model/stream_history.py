@@ -9,7 +9,7 @@ from msgspec import Struct
 from spark_app.eventlog.model.stream_queries import MAX_STOPS, StreamQuery
 from spark_app.eventlog.model.stream_samples import Samples, StreamSample
 from spark_app.eventlog.model.stream_triggers import Trigger
-from spark_app.telemetry.spark_progress import Progress
+from spark_app.vocabulary.spark_progress import Progress
 
 
 class _History(Struct):

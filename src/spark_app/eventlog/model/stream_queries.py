@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from spark_app.eventlog.model.stream_samples import Samples, StateSkew, StreamSample
 from spark_app.eventlog.model.stream_triggers import Trigger
 from spark_app.eventlog.parse.events import QueryStarted, QueryTerminated
-from spark_app.telemetry.spark_progress import Progress
+from spark_app.vocabulary.spark_progress import Progress
 
 MAX_STOPS: Final = 100
 """Stops of a query that are known: a program may restart a query that fails for as long as it runs."""

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from spark_app.telemetry.spark_progress import Progress, StateOperatorProgress, sum_of_known
+from spark_app.vocabulary.spark_progress import Progress, StateOperatorProgress, sum_of_known
 
-KEPT: Final = 256
+MAX_SAMPLES: Final = 256
 """Samples are merged to this many when there are twice as many."""
 MAX_HOT: Final = 8
 """How many partitions of a state a sample names: those that had the longest task most often."""
@@ -216,7 +216,7 @@ class Samples:
         if self.all and self.all[-1].batches < self.batches:
             self.all[-1].add(batch)
             return
-        if len(self.all) >= 2 * KEPT:
+        if len(self.all) >= 2 * MAX_SAMPLES:
             self._merge()
         self.all.append(_copied(batch))
 

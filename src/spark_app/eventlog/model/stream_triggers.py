@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from spark_app.telemetry.spark_settings import INTERVAL_UNITS_MS
+from spark_app.vocabulary.spark_settings import INTERVAL_UNITS_MS
 
 INTERVALS_MS: Final = (
     100, 200, 250, 500, 1000, 2000, 3000, 4000, 5000, 10_000, 15_000, 20_000, 30_000,

@@ -16,7 +16,7 @@ from spark_app.eventlog.parse.events import (
     QueryTerminated,
     whole_number,
 )
-from spark_app.telemetry.spark_progress import Progress
+from spark_app.vocabulary.spark_progress import Progress
 
 MAX_QUERIES: Final = 200
 """Queries of an application that are known at once: one without a checkpoint is another query at each start."""
@@ -37,7 +37,7 @@ class Batch:
     Attributes:
         first_seen, last_seen: The first start and the last end of its jobs and queries.
         name: The name of the query, if it has one.
-        predecessor: The batch of its query before it, of which the log has told.
+        predecessor: The batch of its query before it in the log.
         traceparent: That of its first SQL execution or job, which the query has inherited from the thread that started
             it.
         progress: Spark's report about a finished batch, without custom metrics of its state; None for a failed one.

@@ -10,8 +10,8 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Final, get_type_hints
 
 from spark_app.eventlog.parse.events import TaskMetrics
-from spark_app.telemetry import spark_names as names
-from spark_app.telemetry.names import Attribute, Metric
+from spark_app.vocabulary import spark_names as names
+from spark_app.vocabulary.names import Attribute, Metric
 
 
 @dataclass(frozen=True, slots=True)

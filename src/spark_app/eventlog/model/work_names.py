@@ -17,7 +17,7 @@ from spark_app.eventlog.model.plan_names import LOCATION, PATHS, SCAN_OF_TABLE
 from spark_app.eventlog.parse.events import JobProperties, StageInfo
 from spark_app.redaction import excerpt
 
-SOURCES: Final = 3
+MAX_SOURCES: Final = 3
 """How many sources of a query are named."""
 MAX_SQL: Final = 120
 """Characters of SQL in the name of an operation."""
@@ -158,5 +158,5 @@ def _reads(plan: Raw) -> str:
     tables = (match[1].decode(errors="replace") for match in _TABLE.finditer(text))
     paths = (shortened_path(match[1].decode(errors="replace")) for match in _LOCATION.finditer(text))
     sources = list(dict.fromkeys([*tables, *paths]))
-    more = f" and {len(sources) - SOURCES} more" if len(sources) > SOURCES else ""
-    return f"reads {', '.join(sources[:SOURCES])}{more}" if sources else ""
+    more = f" and {len(sources) - MAX_SOURCES} more" if len(sources) > MAX_SOURCES else ""
+    return f"reads {', '.join(sources[:MAX_SOURCES])}{more}" if sources else ""

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Raw, Struct, field
 
-from spark_app.telemetry.spark_names import JOB_DESCRIPTION, JOB_GROUP, STREAM_QUERY_ID, STREAM_TRIGGER
-from spark_app.telemetry.spark_progress import Progress
+from spark_app.vocabulary.spark_names import JOB_DESCRIPTION, JOB_GROUP, STREAM_QUERY_ID, STREAM_TRIGGER
+from spark_app.vocabulary.spark_progress import Progress
 
 Time = Annotated[int, Meta(ge=0, le=2**44)]
 """Milliseconds since the epoch; what is after the year 2500 was written by no Spark."""
@@ -421,7 +421,7 @@ class StagePeaks(_Event, tag="SparkListenerStageExecutorMetrics"):
 
 
 class SqlStart(_Event, tag=f"{_SQL}SparkListenerSQLExecutionStart"):
-    """A query began; its plan is decoded by `plan` when somebody wants it."""
+    """A query began; `plan` decodes its plan when it is asked for."""
 
     id: int = field(name="executionId")
     time: Time
@@ -550,7 +550,7 @@ class ConnectOperationClosed(_OfOperation, tag=f"{_CONNECT}OperationClosed"):
 
 
 class Compacted(_Event, tag="spark_app.Compacted"):
-    """What `spark_app.eventlog.bridge.compaction` has left out; an event of ours, which Spark's readers skip.
+    """What `spark_app.eventlog.bridge.compaction` has left out; an event of this program, which Spark's readers skip.
 
     `until`: the time of the last of the events. `executions`: how many SQL executions they had. `numbers`: the totals
     that a bridge exports. `streams`: the histories of the streaming queries.
@@ -583,7 +583,7 @@ class Observed(_Event, tag="spark-app.Observed"):
     `samples` are times in milliseconds since the epoch, runnable threads, and microseconds of waiting by resource;
     `python_ms` is what Python workers had used of processors, or waited for them, at the time of each.
     `program` names an application that PySpark has no name for, by the file or the module that the command names;
-    `can_type` is whether somebody may type into that, as into a shell or a notebook. Older logs lack it.
+    `can_type` is whether a user may type into that, as into a shell or a notebook. Older logs lack it.
     """
 
     exit_code: int | None = None

@@ -34,7 +34,7 @@ class LogBytes(Protocol):
 
 
 class LocalBytes:
-    """A file of this machine, which may be renamed or deleted meanwhile."""
+    """A file of this machine, which may be renamed or deleted while it is read."""
 
     def __init__(self, path: Path) -> None:
         """Opens it.

@@ -209,7 +209,7 @@ def application_of(log: str) -> str:
 
 
 class _Tail:
-    """Reads what is appended to one file, which may be renamed or deleted meanwhile."""
+    """Reads what is appended to one file, which may be renamed or deleted while it is read."""
 
     def __init__(self, path: LogPath) -> None:
         self._path, self._position = path, 0

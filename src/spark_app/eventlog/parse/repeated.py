@@ -13,7 +13,7 @@ MAX_GAPS: Final = 1 << 16
 """Ids between those of a stage that are remembered: of tasks that run, and of other stages. Beyond that a task is taken
 for new, since Spark counts the tasks of an application and a task that is tried again may have a far id."""
 _MAY_REPEAT: Final = (events.StagePeaks, events.SqlPlanChanged, events.DriverNumbers, events.LogRecord)
-"""Events that have no number of their own, and no time that tells two of them apart."""
+"""Events that have no number of their own, and no time that distinguishes two of them."""
 
 
 class _Numbers:

@@ -91,7 +91,7 @@ class Storage:
         self._quiet_until = 0.0
 
     def entry(self, path: str, shown: str) -> FileInfo | None:
-        """The file or folder of a path; None where there is none.
+        """The file or folder of a path; None where nothing is.
 
         Raises:
             InputError: The storage refuses, or does not answer.
@@ -254,7 +254,7 @@ def without_secrets(location: str) -> str:
 
 
 def _options(scheme: str) -> dict[str, Any]:
-    """What a driver is told: to keep no listings of its own, and to repeat no request, as `patiently` does."""
+    """Options of a driver: it keeps no listings of its own, and repeats no request, as `patiently` does."""
     once = {"config_kwargs": {"retries": {"total_max_attempts": 1}}} if scheme in ("s3", "s3a") else {}
     return {} if scheme == "hdfs" else {"use_listings_cache": False, "skip_instance_cache": True} | once
 
@@ -274,13 +274,13 @@ def _modified(info: Mapping[str, Any]) -> float:
 
 
 def _within(seconds: float, request: Callable[[], T]) -> T:
-    """The answer to a request that may hang: it is made on a thread that nobody waits for longer than this."""
+    """The answer to a request that may hang: a thread makes it, for which the caller waits no longer than this."""
     answer: Future[T] = Future()
 
     def make() -> None:
         try:
             answer.set_result(request())
-        except BaseException as error:  # noqa: BLE001 - whoever waits for the answer raises it
+        except BaseException as error:  # noqa: BLE001 - the thread that waits for the answer raises it
             answer.set_exception(error)
 
     threading.Thread(target=make, name="storage", daemon=True).start()

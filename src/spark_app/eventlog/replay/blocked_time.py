@@ -1,8 +1,8 @@
 """Blocked time: how much sooner an application would have ended at most if its tasks had not waited for something.
 
 The method is that of Ousterhout et al., "Making Sense of Performance in Data Analytics Frameworks" (NSDI 2015): what
-each task waited is taken from its time, and the schedule is made once more on the same slots. So a wait that another
-task hides saves nothing. It is the most that a change can save: a resource that nobody waits for is not a free one.
+each task waited is taken from its time, and the schedule is computed again on the same slots. So a wait that another
+task hides saves nothing. It is the most that a change can save: a resource that no task waits for is not a free one.
 """
 
 from array import array
@@ -37,7 +37,7 @@ class BlockedTime(Struct, frozen=True):
 
 
 def blocked_time(work: Work) -> list[BlockedTime]:
-    """What tasks waited for, most saved first; without causes that the log does not measure or nobody waited for.
+    """What tasks waited for, most saved first; without causes that the log does not measure or no task waited for.
 
     Not in a log of Spark: how long tasks waited for the disk when they read files and when they spilled, and in Spark
     3.5 how long they were in Python.

@@ -60,7 +60,7 @@ class _Left:
         self._ends: dict[int, list[tuple[float, float]]] = {}
 
     def take_last(self, instant: float) -> CriticalStep | None:
-        """The stage whose task ended last before an instant, from its first task to that one; None if there is none."""
+        """The stage whose task ended last before an instant, from its first task to that one; None without one."""
         while self._ended and self._ended[-1].piece.ended > instant:
             self._running.append(self._ended.pop())
         self._running = [part for part in self._running if part.piece.began <= instant]

@@ -8,7 +8,7 @@ from spark_app.eventlog.model.entities import StageAttempt
 from spark_app.eventlog.model.operators import has_python
 from spark_app.eventlog.replay.work import Work
 from spark_app.formatting import quantity, share
-from spark_app.telemetry.spark_settings import is_local
+from spark_app.vocabulary.spark_settings import is_local
 
 MAX_ERROR: Final = 0.25
 """Where the replay on the slots that there were is further off than this share, no other one is shown."""
@@ -35,7 +35,7 @@ def of_changes(work: Work) -> list[str]:
 
 
 def _executors(work: Work) -> Iterator[str]:
-    """Executors come and go: nobody knows how many there would be at which time."""
+    """Executors come and go: how many there would be at which time is not known."""
     first = min(part.piece.began for part in work.parts)
     last = max(part.piece.ended for part in work.parts)
     own = work.app.executors.values()
@@ -50,7 +50,7 @@ def _executors(work: Work) -> Iterator[str]:
 
 
 def _contention(work: Work) -> Iterator[str]:
-    """Something else had the processors: nobody knows how much of them there would be for other tasks."""
+    """Something else had the processors: how much of them other tasks would get is not known."""
     ratio = contention_ratio(work)
     if ratio > MAX_CONTENTION:
         yield f"tasks waited {share(ratio)} of their time for a processor that something else had"
@@ -69,7 +69,7 @@ def contention_ratio(work: Work) -> float:
 
 
 def slowdown(work: Work) -> float:
-    """How much longer computation took than on a processor of its own, over all the time; 1 where nothing tells."""
+    """How much longer computation took than on a processor of its own, over all the time; 1 if not measured."""
     host, own = contention.measured_host(work.app), [stage.totals for stage in stages(work)]
     if host is not None:
         return max(1.0, (host.runnable(round(work.start), round(work.end)) or 0.0) / host.processors)
@@ -121,7 +121,7 @@ def processors_per_task(own: Sequence[StageAttempt], work: Work) -> float | None
 
 
 def processor_wait_ratio(work: Work, stage: StageAttempt) -> float:
-    """The share of their time in which tasks of a stage waited for a processor, about; 0 if nothing tells."""
+    """The share of their time in which tasks of a stage waited for a processor, about; 0 if it was not measured."""
     took = sum(stage.durations_ms)
     return min(1.0, (contention.processor_wait_ms(work.app, stage) or 0.0) / took) if took else 0.0
 

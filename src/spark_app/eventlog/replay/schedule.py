@@ -1,4 +1,4 @@
-"""The schedule of an application, made once more: pieces of stages, their tasks one after another on slots.
+"""The schedule of an application, computed again: pieces of stages, their tasks one after another on slots.
 
 Each piece begins as long after the piece that ended last before it as it did: the driver takes the same time. Its tasks
 take the times that are given, one after another on the slots that are free.

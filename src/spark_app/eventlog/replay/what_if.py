@@ -1,4 +1,4 @@
-"""How long an application would have taken with a change: its schedule, made once more with other slots or tasks.
+"""How long an application would have taken with a change: its schedule, computed again with other slots or tasks.
 
 Each stage begins as long after the stage that ended last before it as it did: the driver takes the same time. Its tasks
 take the time that they took, one after another on the slots that are free. A time in which no task of the application
@@ -23,7 +23,7 @@ from spark_app.eventlog.replay import blocked_time, limitations
 from spark_app.eventlog.replay.schedule import Piece, replay
 from spark_app.eventlog.replay.work import Part, Work
 from spark_app.formatting import size
-from spark_app.telemetry.spark_settings import is_local, is_local_cluster
+from spark_app.vocabulary.spark_settings import is_local, is_local_cluster
 
 What = Literal["cores", "executors", "memory", "partitions", "without"]
 UNLIMITED: Final = "unlimited"

@@ -94,7 +94,7 @@ def _sections(about: Scope, limits: Limits, prices: Prices | None) -> dict[str, 
 
 
 def replays(found: Replays | None) -> Replays | None:
-    """Blocked time and forecasts, which are made once for a report and its document."""
+    """Blocked time and forecasts, which are computed once for a report and its document."""
     return None if found is None else document(Replays, found)
 
 

@@ -11,7 +11,7 @@ from spark_app.report.formatting import escaped
 from spark_app.report.parts import Figures
 from spark_app.report.results.schema import Application, Finding, Results
 
-MOST: Final = 10
+MAX_ROWS: Final = 10
 """Findings and causes listed; the report has all."""
 
 
@@ -70,7 +70,7 @@ def moved(rows: int | None, size: int | None) -> str:
 
 def _findings(findings: Sequence[Finding]) -> Iterator[str]:
     yield from ("| | finding | cost | what to change |", "|---|---|---|---|")
-    for finding in findings[:MOST]:
+    for finding in findings[:MAX_ROWS]:
         cost = formatting.duration(finding.cost_ms)
         cost += formatting.between(finding.cost_low_ms, finding.cost_high_ms)
         part = f", {formatting.share(finding.cost_ratio)}" if finding.cost_ratio is not None else ""
@@ -81,8 +81,8 @@ def _findings(findings: Sequence[Finding]) -> Iterator[str]:
             escaped(finding.advice),
         )
         yield f"| {' | '.join(cells)} |"
-    if len(findings) > MOST:
-        yield f"| | {formatting.count(len(findings) - MOST)} more in the report | | |"
+    if len(findings) > MAX_ROWS:
+        yield f"| | {formatting.count(len(findings) - MAX_ROWS)} more in the report | | |"
 
 
 def _comparison(compared: Comparison) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _comparison(compared: Comparison) -> Iterator[str]:
     runs = "an earlier run" if compared.runs == 1 else f"{formatting.count(compared.runs)} earlier runs"
     verdict = seconds(compared.difference_ms) if compared.is_significant else "no significant difference"
     yield from (f"**Compared with {runs}:** {now}, before {before}: {verdict}", "")
-    for cause in compared.causes[:MOST]:
+    for cause in compared.causes[:MAX_ROWS]:
         yield f"- {seconds(cause.ms)} {escaped(cause.text)}{f' → {escaped(cause.advice)}' if cause.advice else ''}"
     yield from [""] if compared.causes else []
 

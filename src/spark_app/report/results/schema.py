@@ -28,7 +28,7 @@ from spark_app.report.sections.stack_samples import SparkStep
 from spark_app.report.sections.unexplained import Unexplained
 from spark_app.report.values import evidence
 from spark_app.stack_samples import samples
-from spark_app.telemetry import names
+from spark_app.vocabulary import names
 
 NAME: Final = "spark-app.results"
 VERSION: Final = 1

@@ -1,4 +1,4 @@
-"""Of which columns those of the tables of a run are made, as the run has recorded it."""
+"""From which columns those of the tables of a run are computed, as the run has recorded it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from spark_app.runs.column_lineage import Origin
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A table and its columns with those that each is made of; `total` counts columns that are not listed, too."""
+    """A table and its columns with those that each comes from; `total` counts columns that are not listed, too."""
 
     table: str
     shown: list[tuple[str, Sequence[Origin]]]

@@ -111,7 +111,7 @@ def _within(executor: Executor, period: Interval) -> Iterator[MemorySample]:
 def _steps(
     samples: Iterable[MemorySample], measure: Callable[[Peaks], int], period: Interval, buckets: int
 ) -> list[Step]:
-    """The most in each of equally long parts of the time; none where 0 says that nobody looked, or nothing was used."""
+    """The most in each of equally long parts of the time; none where 0 means not measured or not used."""
     width, highest = period.length / buckets or 1.0, dict[int, int]()
     for sample in samples:
         value = measure(sample.peaks)

@@ -16,7 +16,7 @@ from spark_app.report.limits import Limits
 from spark_app.report.scope import Scope
 from spark_app.report.sections.timeline import ticks
 from spark_app.report.values import quotient, whole
-from spark_app.telemetry.names import (
+from spark_app.vocabulary.names import (
     ADD_BATCH,
     COMMIT_OFFSETS,
     GET_BATCH,
@@ -24,13 +24,13 @@ from spark_app.telemetry.names import (
     QUERY_PLANNING,
     WAL_COMMIT,
 )
-from spark_app.telemetry.spark_progress import sum_of_known
+from spark_app.vocabulary.spark_progress import sum_of_known
 
 STOPPED: Final = "stopped"
 FAILED: Final = "failed"
 MAX_TICKS: Final = 5
 MAX_TOPICS: Final = 4
-"""Lines of one chart that can still be told apart: the topics that are furthest behind."""
+"""Lines of one chart that a reader can still distinguish: the topics that are furthest behind."""
 WAITED_INTERVALS: Final = 1.5
 """A query without a batch for longer than this many intervals of its trigger has found nothing to read."""
 WAITED_BATCHES: Final = 2.0

@@ -15,8 +15,8 @@ from spark_app.report import formatting
 from spark_app.report.intervals import Interval
 from spark_app.report.limits import Limits
 from spark_app.report.scope import Scope, scheduling, stage_name
-from spark_app.telemetry import names
 from spark_app.telemetry.run_files_reader import StepSpan
+from spark_app.vocabulary import names
 
 Kind = Literal["run", "application", "step", "batch", "session", "operation", "query", "job", "stage"]
 PARTS: Final = ("step", "batch", "session", "operation")

@@ -112,7 +112,7 @@ def unexplained(scope: Scope, findings: Sequence[Finding], stacks: StackProfile 
 
 
 def _of_driver(scope: Scope, findings: Sequence[Finding]) -> Iterator[Unexplained]:
-    """The time without a task of a whole program, unless somebody may have typed, or a stream waited for data."""
+    """The time without a task of a whole program, unless a user may have typed, or a stream waited for data."""
     app, whole_ms = scope.app, scope.period.length
     if scope.run is not None or not whole_ms or not app.is_whole or not app.is_batch or app.batches:
         return

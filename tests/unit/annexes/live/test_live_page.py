@@ -81,7 +81,7 @@ def test_a_page_that_takes_long_is_rendered_rarely(monkeypatch: pytest.MonkeyPat
     render = Rendered(b"one", b"two", seconds=0.2)
     with running(render) as page:
         assert [after(page, 1).page, after(page, 2).page] == ["one", "two"]
-    assert render.begun[1] - render.begun[0] >= 0.2 * (1 + live_page.REST)
+    assert render.begun[1] - render.begun[0] >= 0.2 * (1 + live_page.PAUSE_FACTOR)
 
 
 def test_what_has_not_changed_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,7 @@ def test_a_process_that_is_known_to_run_is_said_to(tmp_path: Path, settings: Set
 
 def test_a_page_of_a_stream_is_bounded(tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """It shows each query over its whole time, and of other work what is recent, and says so."""
-    monkeypatch.setattr(eviction, "KEPT_OF_STREAMS", 5)
+    monkeypatch.setattr(eviction, "MAX_OF_STREAMS", 5)
     stream, roller = Stream(), Roller(tmp_path, file_bytes=10**6)
     render = LiveReport(lambda: roller.log, settings, Thresholds())
     roller.write(b"".join(line + b"\n" for line in stream.head))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from spark_app.annexes.serve.pages import ON_PAGE, Pages, key_of
+from spark_app.annexes.serve.pages import MAX_ON_PAGE, Pages, key_of
 from spark_app.annexes.serve.run_files import Kind, LocalRunFiles, State
 from spark_app.annexes.serve.runs import Runs
 from spark_app.annexes.serve.stack import Alert, Answers, Service, Stack
@@ -123,13 +123,13 @@ def test_the_list_is_bounded(tmp_path: Path) -> None:
     """The newest are listed; the page says how many there are."""
     folder = tmp_path / "reports" / "records" / "daily"
     folder.mkdir(parents=True)
-    for number in range(ON_PAGE + 1):
+    for number in range(MAX_ON_PAGE + 1):
         content = {"version": 3, "application": "daily", "id": f"app-{number}", "outcome": "ended"}
         content |= {"started": number, "duration_ms": 1, "core_ms": 1}
         (folder / f"{number}.json").write_text(json.dumps(content))
     page = text(pages(tmp_path)("/", {}))
-    assert page.count("data-run=") == ON_PAGE
-    assert f"{ON_PAGE + 1:,} runs" in page
+    assert page.count("data-run=") == MAX_ON_PAGE
+    assert f"{MAX_ON_PAGE + 1:,} runs" in page
     assert "app-0<" not in page
 
 
@@ -165,16 +165,16 @@ def stored(home: Path, number: int, **more: object) -> None:
 
 def test_older_runs_are_on_further_pages(tmp_path: Path) -> None:
     """Each run is on one of them; links keep what was searched for."""
-    for number in range(ON_PAGE + 1):
+    for number in range(MAX_ON_PAGE + 1):
         stored(tmp_path, number, outcome="failed" if number else "ended")
     site = pages(tmp_path)
     first, second = (text(site("/", {"page": page, "q": "app"})) for page in ("1", "2"))
     assert 'href="/?q=app&amp;page=2"' in first
-    assert (first.count("data-run="), second.count("data-run=")) == (ON_PAGE, 1)
+    assert (first.count("data-run="), second.count("data-run=")) == (MAX_ON_PAGE, 1)
     assert ">app-0<" in second
     assert text(site("/", {"page": "99", "q": "app"})) == second
     for page in ("0", "-1", "x", "9" * 30):
-        assert text(site("/", {"page": page})).count("data-run=") == ON_PAGE
+        assert text(site("/", {"page": page})).count("data-run=") == MAX_ON_PAGE
 
 
 def test_labels_lead_to_their_runs_and_costs(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from spark_app.eventlog.bridge import batch_traces
 from spark_app.eventlog.bridge.batch_traces import BatchTraces
 from spark_app.eventlog.span_ids import SpanIds
 from spark_app.eventlog.spans import SparkSpan
-from spark_app.telemetry.names import SpanName
-from spark_app.telemetry.spark_names import APPLICATION_SPAN, BATCH_SPAN, JOB_SPAN, STAGE_SPAN, TASK_SPAN
+from spark_app.vocabulary.names import SpanName
+from spark_app.vocabulary.spark_names import APPLICATION_SPAN, BATCH_SPAN, JOB_SPAN, STAGE_SPAN, TASK_SPAN
 
 LEFT_OUT: Final = "spark.streaming.batch.spans.left_out"
 ROOT: Final = SparkSpan(BATCH_SPAN, "batch", SpanIds(1, 1, None, is_of_batch=True), 0, 9, {})

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from spark_app.eventlog import span_ids, spans
-from spark_app.eventlog.bridge.eviction import KEPT, KEPT_BARE, Eviction
+from spark_app.eventlog.bridge.eviction import MAX_BARE, MAX_QUERIES, Eviction
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.spans import SparkSpan
 from tests.unit.eventlog.log import (
@@ -24,7 +24,7 @@ from tests.unit.eventlog.log import (
     task,
 )
 
-MANY = KEPT_BARE + 3 * KEPT
+MANY = MAX_BARE + 3 * MAX_QUERIES
 
 
 def stream(queries: int = MANY) -> Iterator[Line]:
@@ -61,9 +61,9 @@ def followed(lines: Iterator[Line]) -> tuple[Application, dict[str, SparkSpan]]:
 def test_what_it_keeps_does_not_grow() -> None:
     """Jobs, stages, tasks, numbers and plans of the last few; of queries a bounded number."""
     app, _ = followed(stream())
-    assert max(len(app.jobs), len(app.stages), len(app.numbers)) <= 2 * KEPT
-    assert len(app.queries) <= KEPT_BARE + 2 * KEPT
-    assert sum(query.description != "" for query in app.queries.values()) <= 2 * KEPT
+    assert max(len(app.jobs), len(app.stages), len(app.numbers)) <= 2 * MAX_QUERIES
+    assert len(app.queries) <= MAX_BARE + 2 * MAX_QUERIES
+    assert sum(query.description != "" for query in app.queries.values()) <= 2 * MAX_QUERIES
     assert not any(b"Project" in bytes(query.plan) for query in app.queries.values())
 
 
@@ -80,7 +80,7 @@ def clients(operations: int = MANY) -> Iterator[Line]:
 def test_clients_that_are_gone_are_forgotten() -> None:
     """All of them were told; a late job finds its operation."""
     app, found = followed(clients())
-    assert (len(app.connect.sessions), len(app.connect.operations)) == (KEPT_BARE, KEPT_BARE)
+    assert (len(app.connect.sessions), len(app.connect.operations)) == (MAX_BARE, MAX_BARE)
     assert found == read(clients())[1]
     assert found["job 0"].ids.parent_id == found[f"operation o{MANY - 1}"].ids.span_id
 
@@ -118,7 +118,7 @@ def test_a_job_that_outlives_its_query_keeps_it() -> None:
 
 def test_a_job_that_begins_after_its_query_was_forgotten_still_finds_it() -> None:
     """A bare query has its place in the trace."""
-    app, sent = followed(stream(5 * KEPT))
+    app, sent = followed(stream(5 * MAX_QUERIES))
     (begun,) = events_of([job(9001, [9001], time=2000, **{"spark.sql.execution.id": "0"})])
     app.apply(begun)
     assert span_ids.of_job(app, app.jobs[9001]).parent_id == sent["sql 0"].ids.span_id

@@ -13,15 +13,15 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from spark_app.eventlog.bridge.export import POINTS, Window, metrics_data, resource_of, sdk_spans
+from spark_app.eventlog.bridge.export import MAX_POINTS, Window, metrics_data, resource_of, sdk_spans
 from spark_app.eventlog.bridge.metrics import Aggregate, merged
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.labels import LabelSources
 from spark_app.eventlog.span_ids import SpanContext
-from spark_app.telemetry import spark_names
 from spark_app.telemetry.errors import TelemetryErrors
 from spark_app.telemetry.export import Exporters
 from spark_app.telemetry.otlp_client import OtlpClient, otlp_client
+from spark_app.vocabulary import spark_names
 from tests.receivers import PROTOCOLS, Protocol, Receiver, attributes, receiver
 from tests.unit.eventlog import log
 from tests.unit.eventlog.bridge.test_metrics import GROUP, aggregator, metered, program
@@ -275,7 +275,7 @@ def test_a_request_is_never_too_large() -> None:
     requests = list(metrics_data(many, TOTAL, environment="test"))
     assert len(requests) > 1
     sizes = [sum(1 for _ in points(request)) for request in requests]
-    assert max(sizes) < POINTS + 20
+    assert max(sizes) < MAX_POINTS + 20
     names = [
         resource.resource.attributes["service.name"] for request in requests for resource in request.resource_metrics
     ]

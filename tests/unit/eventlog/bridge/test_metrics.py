@@ -18,14 +18,14 @@ from spark_app.eventlog.bridge.metrics import (
     decoded,
     merged,
 )
-from spark_app.eventlog.bridge.metrics_aggregator import LATE, WAITING, MetricsAggregator
+from spark_app.eventlog.bridge.metrics_aggregator import MAX_LATE, MAX_WAITING, MetricsAggregator
 from spark_app.eventlog.diagnoses.rules.lost_executors import lost_executors
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import scheduler_delay_ms
 from spark_app.eventlog.parse.events import TaskEnd, TaskInfo, TaskMetrics
-from spark_app.telemetry.names import STREAM_PHASE_DURATION
+from spark_app.vocabulary.names import STREAM_PHASE_DURATION
 from tests.unit.eventlog import log, logs
 from tests.unit.eventlog.log import Line, ended, events_of, job, job_ended, read, stage, started, task
 
@@ -111,7 +111,7 @@ MANY: Final = [
         "Disk Bytes Spilled": number * 4096, "Shuffle Write Metrics": {"Shuffle Bytes Written": number * 1024},
         "Output Metrics": {"Bytes Written": 2 ** (number % 40)},
     })
-    for number in range(2 * WAITING + 7)
+    for number in range(2 * MAX_WAITING + 7)
 ]  # fmt: skip
 ENDS: Final = [event for event in events_of(MANY) if isinstance(event, TaskEnd)]
 
@@ -366,7 +366,7 @@ def test_what_is_written_is_read_again() -> None:
 
 def test_nothing_ever_decreases() -> None:
     """However often it is asked for: sums, counts of buckets and counters; and asking changes nothing."""
-    lines = program(*(metered(number, metrics={"JVM GC Time": number % 3}) for number in range(WAITING + 50)))
+    lines = program(*(metered(number, metrics={"JVM GC Time": number % 3}) for number in range(MAX_WAITING + 50)))
     app, last = Application("app-1"), dict[tuple[str, ...], list[int]]()
     asked = MetricsAggregator(app)
     for event in events_of(lines):
@@ -399,7 +399,7 @@ def test_tasks_that_end_after_their_stage_count_with_it() -> None:
 def test_stages_that_ended_long_ago_are_forgotten() -> None:
     """An application may run for months: stages that ended long before are `other` to late tasks, and none is lost."""
     lines: list[Line] = [started()]
-    for number in range(2 * LATE):
+    for number in range(2 * MAX_LATE):
         lines += [
             job(number, [number]),
             stage(number),
@@ -407,8 +407,8 @@ def test_stages_that_ended_long_ago_are_forgotten() -> None:
             stage(number, end=9000),
             job_ended(number),
         ]
-    found = numbers([*lines, task(2 * LATE, LATE - 1), task(2 * LATE + 1, LATE)])
-    assert sum(histogram(found, "duration").counts) == 2 * LATE + 1
+    found = numbers([*lines, task(2 * MAX_LATE, MAX_LATE - 1), task(2 * MAX_LATE + 1, MAX_LATE)])
+    assert sum(histogram(found, "duration").counts) == 2 * MAX_LATE + 1
     assert sum(histogram(found, "duration", OTHER).counts) == 1
 
 

@@ -14,8 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from spark_app.errors import MachineError
 from spark_app.eventlog.bridge.log_processor import ReadCounts
 from spark_app.eventlog.bridge.self_metrics import ALIVE_SECONDS, BridgeStatus, SelfMetrics
-from spark_app.telemetry.prometheus_names import series
-from spark_app.telemetry.spark_names import BRIDGE_METRICS
+from spark_app.vocabulary.prometheus_names import series
+from spark_app.vocabulary.spark_names import BRIDGE_METRICS
 from tests.certificates import Authority
 from tests.polling import poll_until
 

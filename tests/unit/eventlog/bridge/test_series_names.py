@@ -6,8 +6,8 @@ from spark_app.eventlog.bridge.export import Window, metrics_data
 from spark_app.eventlog.bridge.histograms import COUNTED, DURATION
 from spark_app.eventlog.bridge.metrics import OTHER, Aggregate, Numbers, QueryStatus
 from spark_app.eventlog.bridge.series_names import DAY_SECONDS, MAX_ALL_GROUPS, MAX_APPLICATIONS, SeriesNames
-from spark_app.telemetry import names as stream_names
-from spark_app.telemetry import spark_names as names
+from spark_app.vocabulary import names as stream_names
+from spark_app.vocabulary import spark_names as names
 
 RULES: Final = [f"rule {number}" for number in range(5)]
 BUDGET: Final = 100_000

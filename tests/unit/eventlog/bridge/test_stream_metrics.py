@@ -16,16 +16,16 @@ from spark_app.eventlog.bridge.metrics_aggregator import MetricsAggregator
 from spark_app.eventlog.bridge.series_names import MAX_ALL_QUERIES, MAX_ALL_TOPICS, SeriesNames
 from spark_app.eventlog.bridge.stream_metrics import MAX_TOPICS
 from spark_app.eventlog.model.application import Application
-from spark_app.telemetry import names
-from spark_app.telemetry.prometheus_names import label, series
-from spark_app.telemetry.spark_names import WORKLOAD
-from spark_app.telemetry.spark_progress import parse
+from spark_app.vocabulary import names
+from spark_app.vocabulary.prometheus_names import label, series
+from spark_app.vocabulary.spark_names import WORKLOAD
+from spark_app.vocabulary.spark_progress import parse
 from tests.contract.dashboards import queries
 from tests.contract.metrics import catalogued, names_in
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line, events_of
 from tests.unit.eventlog.logs import OPTIONS, Bridged, text
-from tests.unit.telemetry.stream_progresses import progress_json
+from tests.unit.vocabulary.stream_progresses import progress_json
 
 RECORDED: Final = Path(__file__).parents[3] / "eventlogs" / "streaming"
 EVENT: Final = "org.apache.spark.sql.streaming.StreamingQueryListener$Query"

@@ -9,7 +9,7 @@ from spark_app.eventlog.comparison import baselines, profiling
 from spark_app.eventlog.comparison.profile import RunProfile
 from spark_app.eventlog.model.application import NAME
 from spark_app.eventlog.reader import read
-from spark_app.telemetry.spark_names import WORKLOAD
+from spark_app.vocabulary.spark_names import WORKLOAD
 from tests.unit.eventlog import log
 from tests.unit.eventlog.made import Run, Stage, Task
 
@@ -83,14 +83,16 @@ def test_broken_records_are_passed_over(tmp_path: Path) -> None:
 
 def test_old_records_go(tmp_path: Path) -> None:
     """A folder of records does not grow for ever."""
-    files = [baselines.save(tmp_path, made(number)) for number in range(baselines.KEPT + 3)]
+    files = [baselines.save(tmp_path, made(number)) for number in range(baselines.MAX_PROFILES + 3)]
     assert sorted(files[0].parent.iterdir()) == files[3:]
 
 
 def test_records_of_some_days_are_kept(tmp_path: Path) -> None:
     """Costs and trends are those of all runs of that time, and the newest ones stay however old they are."""
     day = baselines.DAY_MS
-    old = [baselines.save(tmp_path, made(number, at=number + day), days=2) for number in range(baselines.KEPT + 3)]
+    old = [
+        baselines.save(tmp_path, made(number, at=number + day), days=2) for number in range(baselines.MAX_PROFILES + 3)
+    ]
     baselines.save(tmp_path, made(500, at=3 * day), days=2)
     assert all(file.exists() for file in old)
     newest = baselines.save(tmp_path, made(501, at=3 * day + 2), days=2)
@@ -98,7 +100,7 @@ def test_records_of_some_days_are_kept(tmp_path: Path) -> None:
     baselines.save(tmp_path, made(502, at=30 * day), days=None)
     assert old[2].exists()
     baselines.save(tmp_path, made(503, at=30 * day), days=2)
-    assert len(list(newest.parent.iterdir())) == baselines.KEPT
+    assert len(list(newest.parent.iterdir())) == baselines.MAX_PROFILES
 
 
 def test_only_runs_at_the_same_place_are_a_measure(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from spark_app.eventlog.comparison.attribution import SPILLED, Kind, contributions
 from spark_app.eventlog.comparison.causes import WORDING, Setting
-from spark_app.eventlog.comparison.changes import LISTED
+from spark_app.eventlog.comparison.changes import MAX_LISTED
 from spark_app.eventlog.comparison.compare import Comparison, compare, noise_ms
 from tests.unit.eventlog.made import Operator, Run, Stage, Task
 
@@ -250,10 +250,10 @@ def test_what_changed_is_listed_though_the_time_did_not() -> None:
 
 def test_only_some_of_many_changes_are_listed() -> None:
     """The rest is counted."""
-    now = replace(job(USUAL), settings={f"spark.x{number:02}": "1" for number in range(LISTED + 3)})
+    now = replace(job(USUAL), settings={f"spark.x{number:02}": "1" for number in range(MAX_LISTED + 3)})
     compared = compare(job(USUAL).summary, now.summary)
     texts = [change.text for change in compared.changes if change.what == "setting"]
-    assert (len(texts), texts[-1]) == (LISTED + 1, "3 other settings changed")
+    assert (len(texts), texts[-1]) == (MAX_LISTED + 1, "3 other settings changed")
 
 
 def test_the_driver_alone_new_work_and_a_late_start_are_told() -> None:

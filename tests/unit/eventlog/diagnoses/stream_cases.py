@@ -10,7 +10,7 @@ from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.stream_queries import StreamQuery
 from spark_app.eventlog.model.stream_samples import StateSkew
-from spark_app.telemetry.spark_progress import Progress, SourceProgress, StateOperatorProgress
+from spark_app.vocabulary.spark_progress import Progress, SourceProgress, StateOperatorProgress
 from tests.unit.eventlog import log
 
 SHIPPED: Final = Thresholds()

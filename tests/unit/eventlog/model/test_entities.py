@@ -5,7 +5,7 @@ from typing import Final
 
 from spark_app.eventlog.comparison import profiling
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
-from spark_app.eventlog.model.entities import KEPT_FAILURES
+from spark_app.eventlog.model.entities import MAX_FAILURES
 from spark_app.eventlog.parse.log_tailer import ReadErrors
 from spark_app.eventlog.reader import Reading
 from tests.eventlogs import walking
@@ -80,7 +80,7 @@ def test_a_task_that_the_log_has_twice_counts_once() -> None:
 
 def test_lost_output_leaves_room_for_tasks_that_failed_by_themselves() -> None:
     """An executor may hold the output of thousands of tasks."""
-    many = [cases.task(number, 1) for number in range(2 * KEPT_FAILURES)]
+    many = [cases.task(number, 1) for number in range(2 * MAX_FAILURES)]
     begin, executor, job, stage, *_ = cases.stage([], seconds=3)
     lost = [log.resubmitted(pair[1]) for pair in many]
     failed = [line for number in range(1000, 1020) for line in cases.task(number, 1, error="no")]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_app.eventlog.model.exclusions import MOST, Exclusion
+from spark_app.eventlog.model.exclusions import MAX_EXCLUSIONS, Exclusion
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
 
@@ -52,5 +52,5 @@ def test_an_exclusion_that_ends_before_it_begins_took_no_time() -> None:
 
 def test_exclusions_are_bounded() -> None:
     """An application may run for months."""
-    lines = [log.exclusion("ExecutorExcluded", executorId=str(number)) for number in range(MOST + 5)]
-    assert len(exclusions(*lines)) == MOST
+    lines = [log.exclusion("ExecutorExcluded", executorId=str(number)) for number in range(MAX_EXCLUSIONS + 5)]
+    assert len(exclusions(*lines)) == MAX_EXCLUSIONS

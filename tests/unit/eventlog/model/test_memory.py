@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from spark_app.eventlog.model.memory import KEPT, MemoryHistory, MemorySample
+from spark_app.eventlog.model.memory import MAX_SAMPLES, MemoryHistory, MemorySample
 from spark_app.eventlog.parse.events import Peaks
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
@@ -54,13 +54,13 @@ def test_the_peaks_of_a_stage_are_those_of_its_time() -> None:
     assert samples(stage | {"Executor ID": "driver"}) == []
 
 
-@pytest.mark.parametrize("stages", [2 * KEPT, 10_000])
+@pytest.mark.parametrize("stages", [2 * MAX_SAMPLES, 10_000])
 def test_a_long_life_is_kept_in_bounded_memory(stages: int) -> None:
     """Neighbours are merged: the whole time and the highest peak, with its stage, stay known."""
     history = MemoryHistory()
     for number in range(stages):
         heap = 900 if number == stages // 2 else 100
         history.add(MemorySample(10 * number, 10 * number + 5, (number, 0), Peaks(heap)))
-    assert len(history.samples) < 2 * KEPT
+    assert len(history.samples) < 2 * MAX_SAMPLES
     assert (history.samples[0].started, history.samples[-1].ended) == (0, 10 * stages - 5)
     assert [each.stage for each in history.samples if each.peaks.heap == 900] == [(stages // 2, 0)]

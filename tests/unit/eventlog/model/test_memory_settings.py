@@ -12,7 +12,7 @@ import pytest
 from spark_app.eventlog import comparison, diagnoses
 from spark_app.eventlog.model import memory_settings
 from spark_app.settings import PROJECT
-from spark_app.telemetry.spark_names import STREAM_TRIGGER
+from spark_app.vocabulary.spark_names import STREAM_TRIGGER
 
 JARS: Final = Path(pyspark.__file__).parent / "jars"
 CONFIG: Final = "org/apache/spark/internal/config"

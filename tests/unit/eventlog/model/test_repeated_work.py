@@ -1,7 +1,7 @@
 import pytest
 
 from spark_app.eventlog.model import repeated_work
-from spark_app.eventlog.model.repeated_work import Work
+from spark_app.eventlog.model.repeated_work import RepeatedStep
 from tests.unit.eventlog import log
 from tests.unit.eventlog.diagnoses.plans import Node, application, node, ran
 from tests.unit.eventlog.log import Line
@@ -34,10 +34,10 @@ def grouped(
     return node("HashAggregate", node("Exchange", part, data_size=9), text=text, number_of_output_rows=10)
 
 
-def works(*plans: Node) -> list[Work]:
+def works(*plans: Node) -> list[RepeatedStep]:
     """What several queries with these plans have computed."""
     lines: list[list[Line]] = [ran(number, plan, tasks=TASKS) for number, plan in enumerate(plans)]
-    return application(*lines).repeated_work.works
+    return application(*lines).repeated_work.steps
 
 
 def test_the_same_groups_are_known_in_each_query() -> None:
@@ -113,7 +113,7 @@ def test_queries_that_each_compute_another_part_repeat_nothing() -> None:
     assert work.repeated == 0
 
 
-def stages(*, times: int = 3, cached: bool = False, query: bool = False, source: int = 5) -> list[Work]:
+def stages(*, times: int = 3, cached: bool = False, query: bool = False, source: int = 5) -> list[RepeatedStep]:
     """What stages of RDDs have computed that one line of a program runs, each from a shuffle and a function."""
     lines: list[Line] = [log.started(), log.executor()]
     for number in range(times):
@@ -124,7 +124,7 @@ def stages(*, times: int = 3, cached: bool = False, query: bool = False, source:
         over["Stage Info"] |= {"RDD Info": rdds}
         lines += [log.job(number, [number], **properties), log.stage(number), log.task(number, number, seconds=1), over]
         lines += [log.job_ended(number, time=4000)]
-    return log.application(lines).repeated_work.works
+    return log.application(lines).repeated_work.steps
 
 
 def _rdd(number: int, *parents: int, is_cached: bool = False) -> Line:
@@ -152,7 +152,7 @@ def test_only_so_many_steps_are_remembered(monkeypatch: pytest.MonkeyPatch) -> N
     """With room for one, each of two steps in turn is forgotten before it comes again."""
     plans = [grouped(ids=70 * number, source="/sales" if number % 2 else "/returns") for number in range(4)]
     assert len(works(*plans)) == 2
-    monkeypatch.setattr(repeated_work, "MOST", 1)
+    monkeypatch.setattr(repeated_work, "MAX_REMEMBERED", 1)
     assert works(*plans) == []
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from spark_app.eventlog.model.stream_queries import MAX_STOPS, StreamQuery
-from spark_app.eventlog.model.stream_samples import KEPT, together
+from spark_app.eventlog.model.stream_samples import MAX_SAMPLES, together
 from spark_app.eventlog.parse.events import QueryStarted, QueryTerminated
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
@@ -103,7 +103,7 @@ def test_a_month_of_batches_needs_no_more_room_than_an_hour() -> None:
     for batch in range(number):
         query.add(progress(batch, rows=batch), None)
     samples = query.history.all
-    assert len(samples) <= 2 * KEPT
+    assert len(samples) <= 2 * MAX_SAMPLES
     assert sum(sample.batches for sample in samples) == number
     assert sum(sample.rows or 0 for sample in samples) == sum(range(number))
     assert all(one.ended <= other.started for one, other in pairwise(samples))

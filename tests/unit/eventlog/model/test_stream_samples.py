@@ -3,7 +3,7 @@
 import datetime
 
 from spark_app.eventlog.model.stream_samples import MAX_HOT, StateSkew, StreamSample, together
-from spark_app.telemetry.spark_progress import Progress, SinkProgress, SourceProgress, StateOperatorProgress
+from spark_app.vocabulary.spark_progress import Progress, SinkProgress, SourceProgress, StateOperatorProgress
 
 UTC = datetime.UTC
 

@@ -5,7 +5,7 @@ from spark_app.eventlog.comparison.profile import Volume
 from spark_app.eventlog.model.task_numbers import NUMBERS, Totals, add, attributes, moved, seconds, summed
 from spark_app.eventlog.parse.events import TaskMetrics
 from spark_app.report.parts import Data
-from spark_app.telemetry import spark_names as names
+from spark_app.vocabulary import spark_names as names
 
 LOGGED = {
     "Executor Run Time": 2_000,

@@ -5,7 +5,7 @@ from msgspec import Raw
 
 from spark_app.eventlog.parse import events
 from spark_app.eventlog.parse.events import Accumulable, DriverNumbers, JobStart, TaskEnd, counted
-from spark_app.telemetry.spark_progress import Progress
+from spark_app.vocabulary.spark_progress import Progress
 
 TASK_END = (
     b'{"Event":"SparkListenerTaskEnd","Stage ID":3,"Stage Attempt ID":1,"Task Type":"ResultTask",'

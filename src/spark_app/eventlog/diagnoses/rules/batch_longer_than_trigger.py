@@ -8,9 +8,9 @@ from spark_app.eventlog.diagnoses.stream import StreamView
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.stream_samples import StreamSample
 from spark_app.formatting import count, duration
-from spark_app.telemetry.names import ADD_BATCH
+from spark_app.vocabulary.names import ADD_BATCH
 
-MOST: Final = 0.5
+COMPUTING_RATIO: Final = 0.5
 """The share of the run time of tasks in which they computed or waited for a processor, where the host is the cause."""
 
 
@@ -67,7 +67,7 @@ def _is_of_host(view: StreamView, interval: int) -> bool:
     """Whether its batches are in time on a host that is not busy, on average: most of the time, tasks compute."""
     is_busy = view.slowdown * view.limits.cpu_unmeasured_ratio >= 1
     computed_ms = view.app.cpu_ns / 1e6 * view.slowdown
-    is_computing = computed_ms > 0 and computed_ms >= MOST * view.app.run_ms
+    is_computing = computed_ms > 0 and computed_ms >= COMPUTING_RATIO * view.app.run_ms
     return is_busy and is_computing and view.total.duration_ms / view.total.batches / view.slowdown <= interval
 
 

@@ -7,7 +7,7 @@ from spark_app.eventlog.diagnoses.rule import Limit, rule
 from spark_app.eventlog.diagnoses.stream import StreamView
 from spark_app.eventlog.findings import Finding
 from spark_app.formatting import duration
-from spark_app.telemetry.names import (
+from spark_app.vocabulary.names import (
     ADD_BATCH,
     COMMIT_OFFSETS,
     GET_BATCH,

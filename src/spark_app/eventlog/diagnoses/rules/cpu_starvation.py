@@ -14,7 +14,7 @@ from spark_app.eventlog.model.operators import has_python
 from spark_app.eventlog.model.releases import release
 from spark_app.formatting import count, duration, quantity, share
 from spark_app.redaction import excerpt
-from spark_app.telemetry.spark_settings import is_local
+from spark_app.vocabulary.spark_settings import is_local
 
 _RESOURCES: Final[dict[Resource, str]] = {"cpu": "a processor", "io": "a disk", "memory": "memory"}
 

@@ -6,7 +6,7 @@ from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.application import Application
 from spark_app.formatting import duration, share
-from spark_app.telemetry.spark_settings import is_local
+from spark_app.vocabulary.spark_settings import is_local
 
 
 @rule(

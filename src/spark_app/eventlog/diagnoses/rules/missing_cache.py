@@ -10,7 +10,7 @@ from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.plan_names import EXPRESSION_ID
 from spark_app.eventlog.model.repeated_reads import SAVED_BY_CACHE
-from spark_app.eventlog.model.repeated_work import Work
+from spark_app.eventlog.model.repeated_work import RepeatedStep
 from spark_app.formatting import count, duration
 from spark_app.redaction import excerpt
 
@@ -52,57 +52,57 @@ def missing_cache(app: Application, limits: Thresholds) -> list[Finding]:
         whose tasks took less than half a second, tracks 2000 such steps and reports the 5 worst, none twice for the
         same query.
     """
-    found = [work for work in app.repeated_work.works if len(work.places) >= _least_times(work, limits)]
-    return [finding for work in islice(_worst(found), MAX_FINDINGS) for finding in _findings(app, work)]
+    steps = [step for step in app.repeated_work.steps if len(step.places) >= _least_times(step, limits)]
+    return [finding for step in islice(_worst(steps), MAX_FINDINGS) for finding in _findings(app, step)]
 
 
-def _least_times(work: Work, limits: Thresholds) -> float:
-    return limits.repeated_stages if work.is_of_rdds else limits.repeated_work
+def _least_times(step: RepeatedStep, limits: Thresholds) -> float:
+    return limits.repeated_stages if step.is_of_rdds else limits.repeated_work
 
 
-def _worst(works: list[Work]) -> Iterator[Work]:
+def _worst(steps: list[RepeatedStep]) -> Iterator[RepeatedStep]:
     """The steps that cost most, and of those that a query has only the worst: it contains the others.
 
     Each step comes after those that it needs, and is preferred to them where it costs the same.
     """
     seen = set[tuple[bool, int]]()
-    for _, work in sorted(enumerate(works), key=lambda item: (item[1].most_ms, item[0]), reverse=True):
-        own = {(work.is_of_rdds, place) for place in work.places}
+    for _, step in sorted(enumerate(steps), key=lambda item: (item[1].most_ms, item[0]), reverse=True):
+        own = {(step.is_of_rdds, place) for place in step.places}
         if seen.isdisjoint(own):
             seen |= own
-            yield work
+            yield step
 
 
-def _findings(app: Application, work: Work) -> Iterator[Finding]:
+def _findings(app: Application, step: RepeatedStep) -> Iterator[Finding]:
     """A finding for each query or stage that computed a step, each with its part of the cost."""
-    total = sum(took.most_ms for took in work.places.values())
-    low, estimate, high = (_wall_ms(app, ms) for ms in (work.least_ms, work.likely_ms, work.most_ms))
-    for place, took in work.places.items():
+    total = sum(took.most_ms for took in step.places.values())
+    low, estimate, high = (_wall_ms(app, ms) for ms in (step.least_ms, step.likely_ms, step.most_ms))
+    for place, took in step.places.items():
         part = took.most_ms / total if total else 0.0
         yield Finding(
             "missing_cache",
-            "info" if work.is_of_rdds else "warning",
-            _text(app, work, total),
+            "info" if step.is_of_rdds else "warning",
+            _text(app, step, total),
             "Keep what they share: cache() or persist() it before the first of them and unpersist() it after the last, "
             "or write it once as a table or a file.",
-            {"times": len(work.places), "task_ms": total},
+            {"times": len(step.places), "task_ms": total},
             cost_ms=estimate * part,
-            stage=(place, 0) if work.is_of_rdds else None,
-            query=None if work.is_of_rdds else place,
-            operator=None if work.is_of_rdds else excerpt(work.name, MAX_OPERATOR),
-            cause=EXPRESSION_ID.sub("", work.name),
+            stage=(place, 0) if step.is_of_rdds else None,
+            query=None if step.is_of_rdds else place,
+            operator=None if step.is_of_rdds else excerpt(step.name, MAX_OPERATOR),
+            cause=EXPRESSION_ID.sub("", step.name),
         ).within((low * part, high * part))
 
 
-def _text(app: Application, work: Work, total: float) -> str:
-    name, times = excerpt(work.name, MAX_OPERATOR), count(len(work.places))
-    if work.is_of_rdds:
+def _text(app: Application, step: RepeatedStep, total: float) -> str:
+    name, times = excerpt(step.name, MAX_OPERATOR), count(len(step.places))
+    if step.is_of_rdds:
         return (
-            f"{name} runs {times} stages that begin with the same RDDs, first stage {min(work.places)}; their tasks "
+            f"{name} runs {times} stages that begin with the same RDDs, first stage {min(step.places)}; their tasks "
             f"took {duration(total)}"
         )
     return (
-        f"{name} is computed by {times} queries from the same rows, first by {query_name(app, min(work.places))}; it "
+        f"{name} is computed by {times} queries from the same rows, first by {query_name(app, min(step.places))}; it "
         f"took their tasks up to {duration(total)}"
     )
 

@@ -8,7 +8,7 @@ from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model import executor_requests, kubernetes_pods, pod_memory
 from spark_app.eventlog.model.application import Application
 from spark_app.formatting import count, duration, quantity, share, size
-from spark_app.telemetry.spark_settings import is_local
+from spark_app.vocabulary.spark_settings import is_local
 
 REQUEST: Final = "spark.kubernetes.executor.request.cores"
 IMAGES: Final = ("spark.kubernetes.executor.container.image", "spark.kubernetes.container.image")

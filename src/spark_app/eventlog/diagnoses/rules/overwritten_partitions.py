@@ -23,7 +23,7 @@ LITERAL: Final = rb"([^\s,\[\]]+) AS %b\b"
 """A value that all rows of a column have."""
 DYNAMIC_OPTION: Final = re.compile(rb"partitionOverwriteMode=dynamic", re.IGNORECASE)
 PARTITIONS: Final = "number of dynamic part"
-MOST_BEFORE: Final = 1000
+MAX_QUERIES_BEFORE: Final = 1000
 """How many queries before one are looked at."""
 
 
@@ -83,7 +83,7 @@ def _write_of(query: Query, settings: Mapping[str, str]) -> _Write | None:
 
 def _before(view: QueryView) -> Iterator[Query]:
     """The queries before one that have ended, the last of them first."""
-    for number in range(view.query.id - 1, max(-1, view.query.id - 1 - MOST_BEFORE), -1):
+    for number in range(view.query.id - 1, max(-1, view.query.id - 1 - MAX_QUERIES_BEFORE), -1):
         query = view.app.queries.get(number)
         if query is not None and query.ended is not None:
             yield query

@@ -23,7 +23,7 @@ MIN_SAVED_RATIO: Final = 0.5
 MAX_QUERIES: Final = 1000
 """How many queries of a line are looked at."""
 MAX_VALUE: Final = 80
-SHOWN: Final = 3
+MAX_SHOWN: Final = 3
 _COMPARED: Final = re.compile(r"\(?(.+) (<=>|>=|<=|=|<|>) ([^()#]+)\)?", re.DOTALL)
 """A condition that compares an expression with a literal."""
 _COLUMNAR: Final = ("Scan parquet", "Scan orc")
@@ -156,7 +156,7 @@ def _found(app: Application, loop: _Loop) -> Finding:
     expression, compares = (excerpt(each, MAX_VALUE) for each in loop.condition)
     first = loop.queries[0]
     differs = f"another value of {expression} {compares}" if expression else "another figure:"
-    values = ", ".join(excerpt(each, MAX_VALUE) for each in loop.values[:SHOWN])
+    values = ", ".join(excerpt(each, MAX_VALUE) for each in loop.values[:MAX_SHOWN])
     return Finding(
         "query_loop",
         "warning",

@@ -18,7 +18,7 @@ LEAST_PARSE_US: Final = 1.0
 """What parsing a document for one field takes of a processor, usually and at least. Project: documents of 300
 characters in the pair `repeated-json` of `truth/`."""
 MAX_NAME: Final = 60
-SHOWN: Final = 3
+MAX_SHOWN: Final = 3
 _FIELD: Final = re.compile(r"get_json_object\(([^(),]+#\d+|[^$]*?), \$\.?([^,()]*)\)")
 """A field of a document: the column that has it, and the path."""
 
@@ -43,7 +43,7 @@ def repeated_json(view: QueryView) -> Iterator[Finding]:
                 continue
             again = rows * (len(fields) - 1) / 1000
             low, cost = (view.wall_of(min(run_ms, again * us), counted) for us in (LEAST_PARSE_US, PARSE_US))
-            names = ", ".join(fields[:SHOWN])
+            names = ", ".join(fields[:MAX_SHOWN])
             yield view.finding(
                 "repeated_json",
                 f"parses each document of {column} {count(len(fields))} times, once for each of its fields ({names}, "

@@ -16,7 +16,7 @@ from spark_app.redaction import excerpt
 SAVED_RATIO: Final = 0.75
 MIN_SAVED_RATIO: Final = 0.5
 """What a function of Spark saves of the time in Python, usually and at least."""
-DEAR_US: Final = 250.0
+EXPENSIVE_CALL_US: Final = 250.0
 """A call that takes longer does more than a few operations with its row. Source: project."""
 MAX_NAME: Final = 60
 
@@ -52,12 +52,12 @@ def row_python_udf(view: QueryView) -> Iterator[Finding]:
         is_measured = measured is not None
         time = measured if is_measured else _waited_ms(view, operator)
         call_us = 1000 * time / rows if time is not None and is_measured else 0.0
-        each = f", {count(round(call_us))} µs a call" if call_us >= DEAR_US else ""
+        each = f", {count(round(call_us))} µs a call" if call_us >= EXPENSIVE_CALL_US else ""
         took = "" if time is None else f"; tasks spent {'' if measured else 'at most '}{duration(time)} in Python{each}"
         yield view.finding(
             "row_python_udf",
             f"calls {' and '.join(names) or 'Python functions'} for each of {count(rows)} rows{took}",
-            advice=_advice(", ".join(names) or "it", is_dear=call_us >= DEAR_US),
+            advice=_advice(", ".join(names) or "it", is_dear=call_us >= EXPENSIVE_CALL_US),
             operator=operator,
             numbers={"rows": rows} | ({} if time is None else {"python_task_ms": time}),
             cost_ms=view.wall_of(None if time is None else time * (SAVED_RATIO if is_measured else 1), operator),

@@ -9,7 +9,7 @@ from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.stream_samples import StreamSample
 from spark_app.formatting import count, duration
 from spark_app.redaction import excerpt
-from spark_app.telemetry.spark_progress import sum_of_known
+from spark_app.vocabulary.spark_progress import sum_of_known
 
 POLICY: Final = "spark.sql.streaming.multipleWatermarkPolicy"
 MAX_SOURCE: Final = 80

@@ -17,7 +17,7 @@ from spark_app.formatting import count, duration, quantity, size
 from spark_app.redaction import excerpt
 
 SIDE_BY_SIDE: Final = 0.1
-SIDE_BY_SIDE_MOST: Final = 0.25
+SIDE_BY_SIDE_LIKELY: Final = 0.25
 """How much longer work takes in tasks side by side, usually and at most, and until the last of them ends. Project: 4 to
 22 % in the pairs `too-few-partitions` of `truth/`."""
 MAX_NAME: Final = 100
@@ -81,7 +81,7 @@ def too_few_tasks(view: StageView) -> Finding | None:
         numbers={"tasks": tasks, "slots": view.slots, "stage_ms": view.wall_ms},
         cost_ms=max(0.0, view.idle_ms - SIDE_BY_SIDE * spread),
         cause=cause.name,
-    ).within((view.idle_ms - SIDE_BY_SIDE_MOST * spread, view.idle_ms))
+    ).within((view.idle_ms - SIDE_BY_SIDE_LIKELY * spread, view.idle_ms))
 
 
 def _more_tasks(view: StageView) -> str:

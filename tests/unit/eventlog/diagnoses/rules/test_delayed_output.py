@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from spark_app.telemetry.spark_progress import Progress, SinkProgress
+from spark_app.vocabulary.spark_progress import Progress, SinkProgress
 from tests.unit.eventlog.diagnoses.stream_cases import application, batch, event_time, found, state
 
 

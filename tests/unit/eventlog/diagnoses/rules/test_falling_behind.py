@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from spark_app.telemetry.spark_progress import Progress
+from spark_app.vocabulary.spark_progress import Progress
 from tests.unit.eventlog.diagnoses.stream_cases import application, batch, found, source
 
 

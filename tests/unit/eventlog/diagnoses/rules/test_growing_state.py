@@ -3,7 +3,7 @@ from collections.abc import Sequence
 import pytest
 
 from spark_app.eventlog.model.stream_samples import StateSkew
-from spark_app.telemetry.spark_progress import Progress
+from spark_app.vocabulary.spark_progress import Progress
 from tests.unit.eventlog.diagnoses.cases import PROVIDER, ROCKSDB
 from tests.unit.eventlog.diagnoses.stream_cases import application, batch, event_time, found, state
 

@@ -1,7 +1,7 @@
 import pytest
 
 from spark_app.eventlog.model.stream_samples import StateSkew
-from spark_app.telemetry.spark_progress import Progress
+from spark_app.vocabulary.spark_progress import Progress
 from tests.unit.eventlog.diagnoses.cases import PROVIDER, ROCKSDB
 from tests.unit.eventlog.diagnoses.stream_cases import application, batch, found, state
 

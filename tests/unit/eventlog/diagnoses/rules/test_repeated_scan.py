@@ -1,6 +1,6 @@
 import pytest
 
-from spark_app.eventlog.model.repeated_reads import MOST
+from spark_app.eventlog.model.repeated_reads import MAX_REMEMBERED
 from tests.unit.eventlog.diagnoses.plans import GIB, MINUTE, application, found, node, ran, scan
 
 
@@ -50,10 +50,10 @@ def test_a_query_that_has_not_ended_has_read_nothing_yet() -> None:
 def test_what_is_kept_in_mind_is_bounded() -> None:
     """A new folder in each of thousands of queries is forgotten again; what is read often stays."""
     often = scan("/often", files=4, size=GIB)
-    lines = [ran(number, scan(f"/{number}", files=1, size=1)) for number in range(MOST + 5)]
+    lines = [ran(number, scan(f"/{number}", files=1, size=1)) for number in range(MAX_REMEMBERED + 5)]
     lines = [*lines[:3], ran(5000, often), *lines[3:700], ran(5001, often), *lines[700:], ran(5002, often)]
     app = application(*lines)
-    assert len(app.repeated_reads.reads) == MOST
+    assert len(app.repeated_reads.reads) == MAX_REMEMBERED
     assert [finding.numbers["times"] for finding in found(app, "repeated_scan", cost_ms=0, cost_ratio=0)] == [3]
 
 

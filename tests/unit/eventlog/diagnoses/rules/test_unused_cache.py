@@ -44,8 +44,11 @@ def test_an_rdd_that_a_job_reads_twice_is_used(tasks: int, *, is_found: bool) ->
 
 def test_caches_are_ranked_by_what_filled_them_and_few_are_told() -> None:
     """A stream that caches each batch does not flood anybody, and does not grow."""
-    lines = [ran(number, node("InMemoryTableScan"), rdds=[cached(number)]) for number in range(repeated_reads.MOST + 5)]
+    lines = [
+        ran(number, node("InMemoryTableScan"), rdds=[cached(number)])
+        for number in range(repeated_reads.MAX_REMEMBERED + 5)
+    ]
     app = application(*lines)
-    assert len(app.repeated_reads.caches) == repeated_reads.MOST
+    assert len(app.repeated_reads.caches) == repeated_reads.MAX_REMEMBERED
     assert len(found(app, "unused_cache", cost_ms=0, cost_ratio=0)) == 5
     assert not found(app, "unused_cache")

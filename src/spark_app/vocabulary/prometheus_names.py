@@ -6,7 +6,7 @@ Source: `normalizeName` of prometheus/otlptranslator, for the units of the catal
 import re
 from typing import Final
 
-from spark_app.telemetry.names import Attribute, Metric
+from spark_app.vocabulary.names import Attribute, Metric
 
 _UNITS: Final = {"s": "seconds", "By": "bytes", "/s": "per_second", "1": "", "": ""}
 

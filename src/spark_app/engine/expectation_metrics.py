@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 
 from spark_app.quality.results import ExpectationResult
-from spark_app.telemetry import names
-from spark_app.telemetry.names import Attribute
 from spark_app.telemetry.run_telemetry import RunTelemetry
+from spark_app.vocabulary import names
+from spark_app.vocabulary.names import Attribute
 
 
 def declare_expectations(run: RunTelemetry, *, table: str, expectations: Iterable[str]) -> None:

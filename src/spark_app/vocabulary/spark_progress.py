@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 from msgspec import Meta, Struct, field
 
-from spark_app.telemetry.names import ADD_BATCH
+from spark_app.vocabulary.names import ADD_BATCH
 
 Number = TypeVar("Number", int, float)
 WHOLE: Final = "triggerExecution"
@@ -208,7 +208,7 @@ class Progress(Struct, gc=False):
 
     @property
     def unknown_fields(self) -> int | None:
-        """Well-formed records with fields that the schema of their topic does not know; None where nobody looks."""
+        """Well-formed records with fields that the schema of their topic does not know; None if not observed."""
         return sum_of_known(_count(row.get(UNKNOWN_FIELDS)) for row in (self.observed or {}).values() if row)
 
     @property
@@ -259,12 +259,12 @@ class Progress(Struct, gc=False):
 
     @property
     def newest_event(self) -> int | None:
-        """The highest event time that was read, in milliseconds since the epoch; None if there is none."""
+        """The highest event time that was read, in milliseconds since the epoch; None without rows."""
         return self._event_time("max")
 
     @property
     def mean_event(self) -> int | None:
-        """The mean event time that was read, in milliseconds since the epoch; None if there is none."""
+        """The mean event time that was read, in milliseconds since the epoch; None without rows."""
         return self._event_time("avg")
 
     @property

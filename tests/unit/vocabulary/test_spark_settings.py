@@ -1,6 +1,6 @@
 import pytest
 
-from spark_app.telemetry.spark_settings import is_local, without_recording
+from spark_app.vocabulary.spark_settings import is_local, without_recording
 
 
 @pytest.mark.parametrize(

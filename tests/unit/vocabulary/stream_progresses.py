@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from spark_app.telemetry.spark_progress import Progress, parse
+from spark_app.vocabulary.spark_progress import Progress, parse
 
 TOPIC = "user_events"
 INPUT = f"input {TOPIC}"

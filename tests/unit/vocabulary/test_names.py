@@ -6,9 +6,9 @@ from opentelemetry.metrics import Counter, Histogram
 from opentelemetry.metrics import _Gauge as Gauge
 from opentelemetry.sdk.resources import Resource
 
-from spark_app.telemetry import names
 from spark_app.telemetry.instruments import Measurements
-from spark_app.telemetry.names import Attribute, Metric, SpanName
+from spark_app.vocabulary import names
+from spark_app.vocabulary.names import Attribute, Metric, SpanName
 
 UNITS: Final = {
     "s",

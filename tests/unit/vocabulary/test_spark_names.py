@@ -1,8 +1,8 @@
 import re
 
-from spark_app.telemetry import names, spark_names
-from spark_app.telemetry.names import Attribute, Metric, SpanName
-from spark_app.telemetry.prometheus_names import series
+from spark_app.vocabulary import names, spark_names
+from spark_app.vocabulary.names import Attribute, Metric, SpanName
+from spark_app.vocabulary.prometheus_names import series
 
 METRICS = (*spark_names.METRICS, *spark_names.BRIDGE_METRICS)
 LABELS = {spark_names.SIGNAL, spark_names.STAGE_GROUP, spark_names.LOSS, spark_names.RULE, spark_names.SEVERITY}

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from spark_app.telemetry import names
-from spark_app.telemetry.names import Attribute, Metric
-from spark_app.telemetry.spark_progress import Progress, sum_of_known
+from spark_app.vocabulary import names
+from spark_app.vocabulary.names import Attribute, Metric
+from spark_app.vocabulary.spark_progress import Progress, sum_of_known
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 import datetime
 from typing import Any, Final
 
-from spark_app.telemetry.spark_progress import Progress
-from spark_app.telemetry.stream_watermark import WatermarkWatch
-from tests.unit.telemetry.stream_progresses import progress
+from spark_app.execution.stream_watermark import WatermarkWatch
+from spark_app.vocabulary.spark_progress import Progress
+from tests.unit.vocabulary.stream_progresses import progress
 
 START: Final = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 DELAY: Final = 30

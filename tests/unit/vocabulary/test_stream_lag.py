@@ -1,7 +1,7 @@
 import json
 
-from spark_app.telemetry.stream_lag import BrokerOffsets, gaps, processed_offsets, unread
-from tests.unit.telemetry.stream_progresses import INPUT, TOPIC, progress, source
+from spark_app.vocabulary.stream_lag import BrokerOffsets, gaps, processed_offsets, unread
+from tests.unit.vocabulary.stream_progresses import INPUT, TOPIC, progress, source
 
 FIRST, SECOND = (TOPIC, 0), (TOPIC, 1)
 

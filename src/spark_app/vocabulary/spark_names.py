@@ -5,7 +5,7 @@ OpenTelemetry has no semantic conventions for Spark; these names follow those of
 
 from typing import Final
 
-from spark_app.telemetry.names import APPLICATION, PHASE_MEANINGS, TRACEPARENT, Attribute, Metric, SpanName
+from spark_app.vocabulary.names import APPLICATION, PHASE_MEANINGS, TRACEPARENT, Attribute, Metric, SpanName
 
 APPLICATION_ID: Final = Attribute("spark.app.id", str, "id of the application, assigned by the cluster manager")
 APPLICATION_ATTEMPT: Final = Attribute(
@@ -15,11 +15,17 @@ SPARK_VERSION: Final = Attribute("spark.version", str, "version of Spark that wr
 EXIT_CODE: Final = Attribute("spark.app.exit_code", int, "exit code of the driver, from Spark 4.0 on")
 IS_INCOMPLETE: Final = Attribute("spark.incomplete", bool, "true where the log lacks its start or its end")
 
+JOB_DESCRIPTION: Final = "spark.job.description"
+JOB_GROUP: Final = "spark.jobGroup.id"
+STREAM_QUERY_ID: Final = "sql.streaming.queryId"
+"""Local properties in which Spark keeps what a thread runs its jobs for. The jobs of a streaming query have its id, and
+are in a group with the id of its run. Two of them name attributes, too."""
+
 QUERY_ID: Final = Attribute("spark.sql.execution.id", int, "number of the SQL execution within the application")
 DESCRIPTION: Final = Attribute(
-    "spark.job.description", str, "what the program calls the work; of a query with its line and what it writes"
+    JOB_DESCRIPTION, str, "what the program calls the work; of a query with its line and what it writes"
 )
-GROUP: Final = Attribute("spark.jobGroup.id", str, "the group that the program put its jobs in")
+GROUP: Final = Attribute(JOB_GROUP, str, "the group that the program put its jobs in")
 POOL: Final = Attribute("spark.scheduler.pool", str, "the scheduler pool that the program put its jobs in")
 CALL_SITE: Final = Attribute("spark.call_site", str, "the call and the line of the program that caused the work")
 DETAILS: Final = Attribute("spark.sql.details", str, "the call that started the query, truncated")
@@ -50,11 +56,6 @@ OPERATION_WAIT_TIME: Final = Attribute(
 )
 QUERY_TEXT: Final = Attribute("db.query.text", str, "SQL of an operation, truncated, with secrets masked")
 
-JOB_DESCRIPTION: Final = "spark.job.description"
-JOB_GROUP: Final = "spark.jobGroup.id"
-STREAM_QUERY_ID: Final = "sql.streaming.queryId"
-"""Local properties in which Spark keeps what a thread runs its jobs for. The jobs of a streaming query have its id, and
-are in a group with the id of its run. They are no attributes, also where an attribute has the same name."""
 STEP_TAG: Final = f"{TRACEPARENT}:"
 """The prefix of a job tag that names a step: a query without jobs belongs to a step by its tag only."""
 WORKLOAD: Final = "spark.sparkApp.workload"

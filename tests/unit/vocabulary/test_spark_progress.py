@@ -5,8 +5,8 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from spark_app.telemetry.spark_progress import offsets, parse, unix_time
-from tests.unit.telemetry.stream_progresses import INPUT, TOPIC, progress, source
+from spark_app.vocabulary.spark_progress import offsets, parse, unix_time
+from tests.unit.vocabulary.stream_progresses import INPUT, TOPIC, progress, source
 
 MIDNIGHT: Final = 1767225600.0
 """2026-01-01 in UTC."""

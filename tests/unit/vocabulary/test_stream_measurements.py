@@ -2,10 +2,10 @@ from typing import Any, Final
 
 import pytest
 
-from spark_app.telemetry import names
-from spark_app.telemetry.names import Metric
-from spark_app.telemetry.stream_measurements import measurements
-from tests.unit.telemetry.stream_progresses import TOPIC, progress, source
+from spark_app.vocabulary import names
+from spark_app.vocabulary.names import Metric
+from spark_app.vocabulary.stream_measurements import measurements
+from tests.unit.vocabulary.stream_progresses import TOPIC, progress, source
 
 MIDNIGHT: Final = 1767225600.0
 """2026-01-01 in UTC."""

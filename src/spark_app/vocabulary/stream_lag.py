@@ -7,7 +7,7 @@ arrive, so that the brokers are asked.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from spark_app.telemetry.spark_progress import KafkaOffsets, Progress, offsets
+from spark_app.vocabulary.spark_progress import KafkaOffsets, Progress, offsets
 
 Partition = tuple[str, int]
 """A topic and the number of one of its partitions."""

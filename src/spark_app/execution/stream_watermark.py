@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from spark_app.formatting import duration, quantity, timestamp
-from spark_app.telemetry.spark_progress import Progress
+from spark_app.vocabulary.spark_progress import Progress
 
 JUMP_MS: Final = 600_000
 """A watermark jumps that moves by so much more than the time that passed meanwhile."""

@@ -5,21 +5,19 @@ id, its slice, its invocation) are on spans and logs only: on a metric, each wou
 """
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 InstrumentKind = Literal["counter", "histogram", "gauge"]
 Outcome = Literal["succeeded", "rejected", "failed", "missing_input", "interrupted", "killed"]
 StepKind = Literal["read", "transform", "fit", "evaluate", "write", "publish", "maintain"]
 StreamState = Literal["starting", "waiting", "running", "idle", "restarting", "stopped", "failed"]
 
-OUTCOMES: Final[tuple[Outcome, ...]] = ("succeeded", "rejected", "failed", "missing_input", "interrupted", "killed")
-STEP_KINDS: Final[tuple[StepKind, ...]] = ("read", "transform", "fit", "evaluate", "write", "publish", "maintain")
+OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
+STEP_KINDS: Final[tuple[StepKind, ...]] = get_args(StepKind)
+STREAM_STATES: Final[tuple[StreamState, ...]] = get_args(StreamState)
 PROMOTION_ACTIONS: Final = ("promoted", "refused", "rolled_back")
 MODEL_ROLES: Final = ("candidate", "production")
 QUANTILES: Final = (0.5, 0.9, 0.99)
-STREAM_STATES: Final[tuple[StreamState, ...]] = (
-    "starting", "waiting", "running", "idle", "restarting", "stopped", "failed"
-)  # fmt: skip
 LATEST_OFFSET: Final = "latestOffset"
 GET_BATCH: Final = "getBatch"
 QUERY_PLANNING: Final = "queryPlanning"

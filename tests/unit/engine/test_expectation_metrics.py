@@ -1,9 +1,11 @@
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import pytest
 
+from spark_app.engine import expectation_metrics
 from spark_app.quality.results import FRESHNESS, ExpectationResult
-from spark_app.telemetry import expectation_metrics
 from tests.unit.telemetry.memory import InMemory
 
 KEY: Final = ("amount_in_range", "etl.daily_sales", "bronze")
@@ -15,6 +17,14 @@ UNITS: Final = {
     "pipeline.quality.breaches": "{breach}",
     "pipeline.quality.nulls": "{row}",
 }
+
+
+@pytest.fixture
+def telemetry(tmp_path: Path) -> Iterator[InMemory]:
+    """Telemetry that keeps what it would send."""
+    memory = InMemory(tmp_path)
+    yield memory
+    memory.telemetry.close()
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 import pytest
 
-from spark_app.telemetry import names
-from spark_app.telemetry.names import Attribute, Metric
-from spark_app.telemetry.prometheus_names import label, series
+from spark_app.vocabulary import names
+from spark_app.vocabulary.names import Attribute, Metric
+from spark_app.vocabulary.prometheus_names import label, series
 
 
 @pytest.mark.parametrize(

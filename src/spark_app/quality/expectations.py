@@ -78,6 +78,23 @@ def at_least(column: str, low: float | str | datetime.date) -> Expectation:
     return Expectation(f"{column}.range", lambda: F.col(column) < F.lit(bound))
 
 
+def at_most(column: str, high: float | str | datetime.date) -> Expectation:
+    """The value is not above a bound, which no cast rounds: digits in a text are an exact decimal."""
+    bound = Decimal(high) if isinstance(high, str) else high
+    return Expectation(f"{column}.max", lambda: F.col(column) > F.lit(bound))
+
+
+def condition(column: str, sql: str, *, name: str = "condition") -> Expectation:
+    """The row meets a condition in SQL over its columns; one for which it is null does.
+
+    Args:
+        column: The column that it is about.
+        sql: The condition: `net <= amount`.
+        name: What the expectation is called behind the column: the key of its limit is `amount.condition`.
+    """
+    return Expectation(f"{column}.{name}", lambda: ~F.expr(sql))
+
+
 def matches(column: str, pattern: str) -> Expectation:
     """The whole value matches a regular expression, also what follows a line end."""
     return Expectation(f"{column}.pattern", lambda: ~F.col(column).rlike(rf"\A(?:{pattern})\z"))

@@ -76,7 +76,7 @@ MISTAKES = [
     (ORDERS, 6, "import ORDERS", "import ORDER", r"ImportError: cannot import name 'ORDER' "),
     (ORDERS, 11, "\n    ORDERS,", "\n    ORDER,", r"NameError: name 'ORDER' is not defined"),
     (ORDERS, None, "expect.not_null(", "expect.notnull(", r"AttributeError: .* has no attribute 'notnull'"),
-    (ORDERS, None, "expect.at_least(", "expect.at_most(", r"AttributeError: .* has no attribute 'at_most'"),
+    (ORDERS, None, "expect.at_least(", "expect.at_mots(", r"AttributeError: .* has no attribute 'at_mots'"),
     (
         ORDERS,
         19,

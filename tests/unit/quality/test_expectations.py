@@ -145,6 +145,14 @@ def test_a_bound_is_compared_in_the_type_of_its_column(
     assert [names for (names,) in found] == [[f"{column}.range"], []]
 
 
+def test_a_bound_above_and_a_condition_are_of_the_row(spark: SparkSession) -> None:
+    """A row at the bound meets it, and so does one of which SQL cannot tell."""
+    rules = [expect.at_most("amount", "10.00"), expect.condition("amount", "amount > length(key)", name="long")]
+    rows = {("k", "10.01"): ["amount.max"], ("k", "10.00"): [], ("key", "2.00"): ["amount.long"], ("k", None): []}
+    found = [broken(spark, rules, key=key, amount=amount) for key, amount in rows]
+    assert found == [*rows.values()]
+
+
 def test_a_row_that_does_not_parse_breaks_only_that(spark: SparkSession) -> None:
     """It is not counted as missing in every column as well."""
     assert broken(spark, [expect.not_null("key")], malformed=True) == [expect.MALFORMED]

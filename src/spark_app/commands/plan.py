@@ -8,10 +8,11 @@ import typer
 
 from spark_app.commands import options
 from spark_app.errors import FailOnError
-from spark_app.formatting import quantity
+from spark_app.formatting import duration, quantity
 
 if TYPE_CHECKING:
     from spark_app.commands.terminal import Terminal
+    from spark_app.execution.forecast import Forecast
     from spark_app.execution.plan import Plan, State, Table
 
 STYLES: Final[Mapping[str, str]] = {
@@ -78,6 +79,7 @@ def _document(found: "Plan", warehouse: str) -> dict[str, Any]:
         "everywhere": found.everywhere,
         "not_compared": found.not_compared,
         "also_read": found.also_read,
+        "again": found.again,
     }
 
 
@@ -91,6 +93,7 @@ def show(found: "Plan", terminal: "Terminal", warehouse: str) -> None:
     for state in LISTED:
         if names := [each.table for each in found.tables if _is_listed(each) and each.state == state]:
             terminal.line(f"{state}: {', '.join(names)}", style=STYLES[state])
+    _again(found.again, terminal)
     for name, read in found.also_read.items():
         terminal.line(f"{name} reads {', '.join(read)}, and is not compared itself")
     if found.not_compared:
@@ -98,6 +101,26 @@ def show(found: "Plan", terminal: "Terminal", warehouse: str) -> None:
             f"not compared, since no function of the project makes them: {', '.join(found.not_compared)}",
             style=STYLES["unchanged"],
         )
+
+
+def _again(found: Sequence["Forecast"], terminal: "Terminal") -> None:
+    """Prints what it takes to write days again."""
+    from spark_app.execution.forecast import together
+
+    if not found:
+        return
+    whole = together(found)
+    terminal.line()
+    terminal.line(f"to write the days again{f': {_span(*whole)}' if whole else ''}, without the start of Spark:")
+    for each in found:
+        is_known = each.low_seconds is not None and each.high_seconds is not None
+        time = _span(each.low_seconds or 0, each.high_seconds or 0) if is_known else "it is not known how long"
+        runs = f"by {quantity(each.runs, 'run')} that {'is' if each.runs == 1 else 'are'} kept here"
+        terminal.line(f"{INDENT}{each.pipeline}: {quantity(each.days, 'day')}, {time}, {runs}")
+
+
+def _span(low: float, high: float) -> str:
+    return f"{duration(low * 1000)} to {duration(high * 1000)}"
 
 
 def _is_listed(table: "Table") -> bool:

@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, get_args
 
@@ -13,19 +13,22 @@ from spark_app.declarations.fingerprints import OF_SOURCE, Fingerprints, Use, ma
 from spark_app.declarations.pipeline import Pipeline
 from spark_app.engine.code_location import CodeLocation
 from spark_app.execution import pipelines
+from spark_app.execution.forecast import Forecast, forecasts
 from spark_app.execution.graph import warehouse_folder
 from spark_app.models import registry
 from spark_app.settings import Settings, load_pipeline_config
 from spark_app.warehouse import fingerprint
 from spark_app.warehouse.fingerprint import Fingerprint, Written, written
 from spark_app.warehouse.freshness import Files
-from spark_app.warehouse.periods import in_threads
+from spark_app.warehouse.periods import Periods, StoredFiles, in_threads
 
 State = Literal[
     "unchanged", "checked differently", "columns added", "new", "gone", "unknown", "rows may differ", "breaking"
 ]
 STATES: Final[tuple[State, ...]] = get_args(State)
 """From the least to the most that a reader has to know of."""
+AGAIN: Final[tuple[State, ...]] = ("columns added", "unknown", "rows may differ", "breaking")
+"""The days of such tables have to be written again to be as the code says."""
 UNKNOWN: Final = "nothing says how it was built"
 NO_ROWS: Final = "it has no rows yet"
 THREADS: Final = 16
@@ -68,12 +71,14 @@ class Plan:
         everywhere: What is different for all tables alike, such as a version of Spark.
         not_compared: What is written, and not compared, with the reason.
         also_read: By pipeline that writes no table that is compared, the changed tables that it reads.
+        again: What it takes to write the days of all again whose rows may differ.
     """
 
     tables: Sequence[Table]
     everywhere: Sequence[str] = ()
     not_compared: Sequence[str] = ()
     also_read: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    again: Sequence[Forecast] = ()
 
 
 def of_project(settings: Settings) -> Plan:
@@ -85,7 +90,9 @@ def of_project(settings: Settings) -> Plan:
         MachineError: The driver of its storage is not installed.
     """
     root, loaded = warehouse_folder(settings.warehouse_path), pipelines.load_all()
-    return plan(root, loaded, made_now(settings, loaded))
+    found = plan(root, loaded, made_now(settings, loaded))
+    changed = {each.table for each in found.tables if each.state in AGAIN}
+    return replace(found, again=forecasts(changed, loaded, Periods(StoredFiles(root)), settings.runs_path))
 
 
 def made_now(settings: Settings, loaded: Mapping[str, Pipeline]) -> Fingerprints:

@@ -95,9 +95,13 @@ class Periods:
 
     def days(self, table: str) -> dict[datetime.date, Period]:
         """The known days of a table, in their order."""
-        days = sorted(_day(name) for name in self._storage.names(f"{PERIODS}/{table}") if name[:1].isdigit())
+        days = self.known_days(table)
         periods = in_threads(lambda day: self.period(table, day), days, threads=self.threads)
         return dict(zip(days, periods, strict=True))
+
+    def known_days(self, table: str) -> list[datetime.date]:
+        """The same days alone, by the names of their files."""
+        return sorted(_day(name) for name in self._storage.names(f"{PERIODS}/{table}") if name[:1].isdigit())
 
     def period(self, table: str, day: datetime.date) -> Period:
         """A day of a table; of one that is not known, nothing is known."""

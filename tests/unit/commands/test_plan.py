@@ -7,6 +7,7 @@ import pytest
 
 from spark_app import __main__ as program
 from spark_app.commands.plan import show
+from spark_app.execution.forecast import Forecast
 from spark_app.execution.plan import NO_ROWS, Plan, Table
 from spark_app.warehouse import delta_log
 from tests.unit.conftest import Printed
@@ -27,6 +28,10 @@ customers: unchanged
 
 new: visits
 unchanged: countries
+
+to write the days again, without the start of Spark:
+  etl.a: 30 days, 1 min 00 s to 2 min 30 s, by 7 runs that are kept here
+  etl.b: 1 day, it is not known how long, by 1 run that is kept here
 ml.refunds reads orders, and is not compared itself
 not compared, since no function of the project makes them: dead_letters
 """
@@ -58,7 +63,8 @@ def test_a_table_stands_below_the_one_that_it_follows(printed: Printed) -> None:
         Table(table="countries", pipeline="etl.c", state="unchanged"),
         Table(table="visits", pipeline="etl.d", state="new", reasons=[NO_ROWS], columns=None),
     ]
-    found = Plan(tables, ["Spark: 4.1.0 → 4.2.0"], ["dead_letters"], {"ml.refunds": ["orders"]})
+    again = [Forecast("etl.a", 30, 7, 60, 150), Forecast("etl.b", 1, 1)]
+    found = Plan(tables, ["Spark: 4.1.0 → 4.2.0"], ["dead_letters"], {"ml.refunds": ["orders"]}, again)
     show(found, printed.terminal, "data/warehouse")
     assert printed.out.getvalue() == TREE
 
@@ -81,6 +87,7 @@ def test_a_condition_ends_the_command_with_a_code_of_its_own(gone: Path, capsys:
     document = json.loads(capsys.readouterr().out)
     assert document["error"]["message"] == "--fail-on breaking: old_orders"
     assert [each["state"] for each in document["tables"]] == ["gone", "new", "new", "new", "new"]
+    assert document["again"] == []
 
 
 def test_a_wrong_condition_is_refused(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:

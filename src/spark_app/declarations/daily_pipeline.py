@@ -4,9 +4,9 @@ import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import ClassVar, Final, NamedTuple
+from typing import NamedTuple
 
-from pydantic import Field, create_model
+from pydantic import create_model
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructField, StructType
@@ -19,41 +19,16 @@ from spark_app.declarations.trials import NO_DAY, EmptyInputs, Trial, visible
 from spark_app.engine import failing_rows, ingest, project_metric, state
 from spark_app.engine.context import DailyContext
 from spark_app.engine.failing_rows import Computation
-from spark_app.engine.ingest import Audit, IngestSpec
-from spark_app.engine.limits import Limit
+from spark_app.engine.ingest import Audit, DailyConfig, IngestSpec
 from spark_app.errors import QualityGateError
 from spark_app.quality import expectations as expect
 from spark_app.quality.expectations import Expectation, Rule, Summary
 from spark_app.quality.results import FRESHNESS, ExpectationResult, end_of
-from spark_app.settings import Schedule, Share
 from spark_app.spark import call_sites
 from spark_app.warehouse.delta_log import Commit
 from spark_app.warehouse.hadoop_files import SparkReader
 from spark_app.warehouse.source_files import origin
 from spark_app.warehouse.tables import DELETED
-
-LIMITS: Final[Mapping[str, float]] = {
-    expect.MISSING_COLUMNS: 0.0,
-    expect.UNEXPECTED_COLUMNS: 1.0,
-    expect.DUPLICATES: 0.05,
-}
-"""Limits other than `default_limit`, where the configuration says nothing."""
-
-
-class DailyConfig(ingest.Config):
-    """What an operator tunes of a declared pipeline, in `config/etl/`; a file need not be there."""
-
-    expectation_names: ClassVar[Sequence[str]] = ()
-
-    default_limit: Share = 0.01
-    limits: dict[str, Limit] = Field(default_factory=dict)
-    checks: bool = True
-    schedule: Schedule | None = None
-
-    @property
-    def all_limits(self) -> dict[str, float]:
-        """The limit of each expectation."""
-        return {name: self.limits.get(name, LIMITS.get(name, self.default_limit)) for name in self.expectation_names}
 
 
 class _Audited(NamedTuple):

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from pydantic import BaseModel, create_model
 
-from spark_app.declarations.daily_pipeline import DailyConfig
 from spark_app.declarations.pipeline import Pipeline
 from spark_app.engine.code_location import CodeLocation
+from spark_app.engine.ingest import DailyConfig
 from spark_app.engine.model import ModelConfig
 from spark_app.engine.stream_config import StreamConfig
 from spark_app.warehouse.tables import Table

@@ -4,7 +4,7 @@ import datetime
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
@@ -22,11 +22,17 @@ from spark_app.warehouse.origin import Origin
 PARSED = ("text", "is_malformed", "raw", "extra", "source_file")
 
 
-class Config(LimitedConfig):
-    """What an operator tunes of a daily pipeline, as in `config/etl/`."""
+class DailyConfig(LimitedConfig):
+    """What an operator tunes of a daily pipeline, in `config/etl/`; a file need not be there."""
 
-    checks: bool
-    schedule: Schedule | None
+    usual_limits: ClassVar[Mapping[str, float]] = {
+        expect.MISSING_COLUMNS: 0.0,
+        expect.UNEXPECTED_COLUMNS: 1.0,
+        expect.DUPLICATES: 0.05,
+    }
+
+    checks: bool = True
+    schedule: Schedule | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ class IngestSpec:
     def declare(
         cls,
         context: DailyContext,
-        config: Config,
+        config: DailyConfig,
         *,
         source: str,
         origin: Origin,

@@ -1,6 +1,6 @@
 """Limits of expectations, as an operator configures them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Annotated, ClassVar
 
@@ -13,10 +13,14 @@ Limit = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 
 
 class LimitedConfig(BaseModel):
-    """A configuration with limits; `expectation_names` are the allowed keys of `limits`."""
+    """A configuration with limits; `expectation_names` are the allowed keys of `limits`.
+
+    Where the configuration says nothing of an expectation, its limit is that of `usual_limits`, else `default_limit`.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     expectation_names: ClassVar[Sequence[str]] = ()
+    usual_limits: ClassVar[Mapping[str, float]] = {}
 
     default_limit: Share = 0.01
     limits: dict[str, Limit] = Field(default_factory=dict)
@@ -38,4 +42,5 @@ class LimitedConfig(BaseModel):
     @property
     def all_limits(self) -> dict[str, float]:
         """The limit of each expectation."""
-        return {name: self.limits.get(name, self.default_limit) for name in self.expectation_names}
+        usual = {name: self.usual_limits.get(name, self.default_limit) for name in self.expectation_names}
+        return {name: self.limits.get(name, limit) for name, limit in usual.items()}

@@ -5,7 +5,7 @@ import pytest
 from spark_app.engine import ingest
 
 
-class Config(ingest.Config):
+class Config(ingest.DailyConfig):
     """That of a pipeline with two expectations."""
 
     expectation_names: ClassVar = ["duplicates", "freshness"]

@@ -641,5 +641,5 @@ def test_what_a_declaration_says_of_files_is_no_configuration(shop: Path) -> Non
     loaded = {job.name: job.pipeline for package in pipelines.PACKAGES for job in load_jobs(settings, package)}
     place = f"{sources.relative_to(Path.cwd())}:7" if sources.is_relative_to(Path.cwd()) else f"{sources}:7"
     assert [each.message for each in checks.unused(settings, loaded)] == [
-        f"config/app.yml:4: raw.formats: the files of orders are declared in {place}"
+        f"config/app.yml:4: raw.formats: the rows of orders are declared in {place}"
     ]

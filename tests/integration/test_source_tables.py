@@ -236,9 +236,20 @@ def test_a_database_that_refuses_is_one_line(shop: Path, server: Server) -> None
     url = f"postgresql://postgres:wrong-secret@127.0.0.1:{server.port}/postgres"
     done = spark_app(shop, "etl", "customers", "--date", str(FIRST), url=url)
     assert done.returncode == 3, done.stderr
-    said = "error: cannot read crm.customers of the database CRM_URL: FATAL: password authentication failed for user"
-    assert done.stderr.splitlines()[-1].startswith(said)
+    said = (
+        f"error: shop/sources.py:22: cannot read crm.customers of the database CRM_URL (jdbc:postgresql://127.0.0.1:"
+        f'{server.port}/postgres): FATAL: password authentication failed for user "postgres"'
+    )
+    assert done.stderr.splitlines()[-1] == said
     assert "wrong-secret" not in done.stderr + done.stdout
+
+
+def test_a_variable_that_is_not_set_is_said_before_anything_runs(shop: Path) -> None:
+    """Also of a source that others come before."""
+    done = spark_app(shop, "etl", "--date", str(FIRST))
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: shop/sources.py:22: the variable CRM_URL is not set: set it to the URL of ")
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_column_that_a_table_lacks_is_one_line(shop: Path, spark: SparkSession, server: Server) -> None:
@@ -247,7 +258,7 @@ def test_a_column_that_a_table_lacks_is_one_line(shop: Path, spark: SparkSession
     done = spark_app(shop, "etl", "customers", "--date", str(FIRST), url=server.url)
     assert done.returncode == 3, done.stderr
     assert done.stderr.splitlines()[-1] == (
-        "error: CRM_URL crm.customers has no column credit, which the source declares: it has customer_id, name, "
-        "limit_of_credit, is_active, updated_at, note"
+        "error: shop/sources.py:22: CRM_URL crm.customers has no column credit, which the source declares: it has "
+        "customer_id, name, limit_of_credit, is_active, updated_at, note"
     )
     assert published(spark, shop, "customers", FIRST) == customers_of(FIRST)

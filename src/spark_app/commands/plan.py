@@ -115,8 +115,10 @@ def _again(found: Sequence["Forecast"], terminal: "Terminal") -> None:
     for each in found:
         is_known = each.low_seconds is not None and each.high_seconds is not None
         time = _span(each.low_seconds or 0, each.high_seconds or 0) if is_known else "it is not known how long"
-        runs = f"by {quantity(each.runs, 'run')} that {'is' if each.runs == 1 else 'are'} kept here"
-        terminal.line(f"{INDENT}{each.pipeline}: {quantity(each.days, 'day')}, {time}, {runs}")
+        runs = f"by {quantity(each.runs, 'run')} that are kept here" if is_known else "too few runs are kept here"
+        terminal.line(
+            f"{INDENT}{each.pipeline}: {quantity(each.days, 'day')}, {time}{', ' if is_known else ': '}{runs}"
+        )
 
 
 def _span(low: float, high: float) -> str:

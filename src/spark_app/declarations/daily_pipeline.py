@@ -428,6 +428,13 @@ def _changed(declared: Declared, inputs: Mapping[str, DataFrame]) -> DataFrame:
     """What the function of a state returns, with the column `DELETED` if it may delete rows."""
     rows = declared.location.require_frame(declared.name, declared(*inputs.values()))
     declared.location.require_returned(declared.name, rows.columns, declared.schema.names, OF_SCHEMA)
+    if declared.deleted:
+        kind = rows.select(F.expr(declared.deleted)).schema.fields[0].dataType
+        if kind != BooleanType():
+            raise declared.location.error(
+                f"{declared.name}: deleted={declared.deleted!r} is {kind.simpleString()}, and no condition: write one, "
+                "such as \"op = 'D'\""
+            )
     rows = declared.feed.marked(rows)
     marks = [StructField(DELETED, BooleanType())] if declared.deleted else []
     wanted = StructType([*declared.schema, *marks])

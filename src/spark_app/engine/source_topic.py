@@ -17,7 +17,7 @@ from spark_app.spark.kafka import source_options
 from spark_app.spark.kafka_offsets import KafkaOffsets, refusal
 from spark_app.warehouse import raw_files
 from spark_app.warehouse.hadoop_files import FileReader
-from spark_app.warehouse.origin import RawDay
+from spark_app.warehouse.origin import RawDay, declared_in
 from spark_app.warehouse.periods import ROWS
 
 _POSITIONS: Final = "startingOffsets"
@@ -40,9 +40,12 @@ class TopicRecords:
         """See `DeclaredOrigin`."""
         return None
 
+    def lacks(self) -> None:
+        """See `DeclaredOrigin`."""
+
     def of(self, settings: Settings) -> "SourceTopic":
         """See `DeclaredOrigin`."""
-        return SourceTopic(self.topic, settings.kafka)
+        return SourceTopic(self.topic, settings.kafka, self.declared)
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class SourceTopic:
 
     topic: str
     kafka: Kafka
+    declared: str = ""
 
     @property
     def facts(self) -> Mapping[str, str]:
@@ -78,7 +82,8 @@ class SourceTopic:
         one of a later day: a record that comes late is one of the day on which it came, and reading the day again gives
         the same.
         """
-        records = self._records(spark, day)
+        with declared_in(self.declared):
+            records = self._records(spark, day)
         place = F.concat_ws("-", "topic", "partition", "offset")
         lines = records.select(F.col("value").cast("string").alias("value"), place.alias("source_file"))
         return RawDay(raw_files.json_rows(lines, schema=schema), records.isEmpty)

@@ -83,6 +83,8 @@ def run_etl(
         SparkAppError: A run failed; the attribute `results` (of any exception that leaves a run) has all runs so far.
     """
     jobs = with_fingerprints(settings, load_jobs(settings, "etl", chosen))
+    if only == "all" and not replay:
+        require_readable(jobs)
     extra = {WORKLOAD: workload(jobs, days=len(dates), is_replay=replay, only=only)}
     with start_application(settings, ETL, listener=listener, extra=extra, jvm=jvm) as application:
         checks.require_no_mistake(application, {job.name: job.pipeline for job in jobs})
@@ -110,6 +112,17 @@ def load_jobs(settings: Settings, package: str, chosen: Sequence[str] = ()) -> l
         for name, pipeline in loaded.items()
         if name in wanted
     ]
+
+
+def require_readable(jobs: Sequence[Job]) -> None:
+    """Checks what the sources of pipelines need, before the first of them writes anything.
+
+    Raises:
+        InputError: Something is missing.
+    """
+    for origin in (each for job in jobs for each in job.pipeline.origins.values()):
+        if problem := origin.lacks():
+            raise InputError(f"{origin.declared}: {problem}")
 
 
 def with_fingerprints(settings: Settings, jobs: Sequence[Job]) -> list[Job]:

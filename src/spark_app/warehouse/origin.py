@@ -1,13 +1,15 @@
 """Where the raw rows of a source come from: what files, tables of others, databases and topics have in common."""
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from spark_app.errors import InputError
 from spark_app.settings import Settings
 from spark_app.warehouse.hadoop_files import FileReader
 
@@ -70,6 +72,19 @@ class Origin(Protocol):
         """
 
 
+@contextmanager
+def declared_in(place: str) -> Iterator[None]:
+    """Names file and line of the declaration in errors of its rows.
+
+    Raises:
+        InputError: One was raised.
+    """
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{place}: {error}" if place else str(error)) from error
+
+
 @runtime_checkable
 class DeclaredOrigin(Protocol):
     """What a `Source` says of where its rows come from: `files(...)`, `table(...)`, `jdbc(...)`, `kafka(...)`."""
@@ -80,6 +95,9 @@ class DeclaredOrigin(Protocol):
 
     def problem(self, schema: StructType) -> str | None:
         """Why it cannot have rows of a schema; None where it can."""
+
+    def lacks(self) -> str | None:
+        """What is missing here to read it, as far as that is known without a connection; None where nothing is."""
 
     def of(self, settings: Settings) -> Origin:
         """The same with the settings of a run."""

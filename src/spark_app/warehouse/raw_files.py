@@ -57,6 +57,12 @@ class FileFormat:
     source: str = ""
     declared: str = ""
 
+    def set_format(self, kind: Kind) -> str:
+        """What somebody has to do whose files have another format."""
+        if self.declared:
+            return f"write format={kind!r} in {self.declared}"
+        return f"set raw.formats.{self.source} to {kind} in config/app.yml"
+
     def set(self, key: str, value: object) -> str:
         """What an operator has to do to change how CSV is read."""
         if self.declared:
@@ -279,6 +285,8 @@ def _require_known(names: Sequence[str], first: str, path: str, schema: StructTy
     if not first.strip() or set(names) & set(schema.names):
         return
     csv = form.csv
+    if first.lstrip().startswith(("{", "[")):
+        raise InputError(f"the first line of {path} is JSON, and is read as CSV: {form.set_format('json')}")
     counts = {mark: first.count(mark) for mark in SEPARATORS}
     mark = max(counts, key=lambda each: counts[each])
     if mark != csv.separator and counts[mark] > counts.get(csv.separator, 0):

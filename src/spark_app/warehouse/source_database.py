@@ -19,7 +19,7 @@ from spark_app.redaction import redacted
 from spark_app.settings import Settings, process_environment
 from spark_app.warehouse import hadoop_files, raw_files
 from spark_app.warehouse.hadoop_files import FileReader
-from spark_app.warehouse.origin import RawDay
+from spark_app.warehouse.origin import RawDay, declared_in
 from spark_app.warehouse.periods import ROWS
 from spark_app.warehouse.source_table import of_day
 
@@ -80,9 +80,17 @@ class DatabaseTable:
         """See `DeclaredOrigin`."""
         return None
 
+    def lacks(self) -> str | None:
+        """See `DeclaredOrigin`."""
+        try:
+            required_address(self.url, self.table)
+        except InputError as error:
+            return str(error)
+        return None
+
     def of(self, settings: Settings) -> "SourceDatabase":
         """See `DeclaredOrigin`."""
-        return SourceDatabase(self.url, self.table, self.by, self.connections)
+        return SourceDatabase(self.url, self.table, self.by, self.connections, self.declared)
 
 
 @dataclass(frozen=True)
@@ -96,6 +104,7 @@ class SourceDatabase:
     table: str
     by: str
     connections: int
+    declared: str = ""
 
     @property
     def facts(self) -> Mapping[str, str]:
@@ -115,8 +124,9 @@ class SourceDatabase:
 
     def read(self, spark: SparkSession, day: datetime.date, schema: StructType) -> RawDay:
         """See `Origin`."""
-        rows = self._rows(spark, day)
-        return RawDay(raw_files.table_rows(rows, f"{self.url} {self.table}", schema=schema), rows.isEmpty)
+        with declared_in(self.declared):
+            rows = self._rows(spark, day)
+            return RawDay(raw_files.table_rows(rows, f"{self.url} {self.table}", schema=schema), rows.isEmpty)
 
     def _rows(self, spark: SparkSession, day: datetime.date) -> DataFrame:
         options = self._options(spark)
@@ -141,7 +151,10 @@ class SourceDatabase:
         try:
             return load()
         except (Py4JJavaError, PySparkException) as error:
-            raise InputError(f"cannot read {self.table} of the database {self.url}: {_reason(error)}") from error
+            where = redacted(required_address(self.url, self.table).url)
+            raise InputError(
+                f"cannot read {self.table} of the database {self.url} ({where}): {_reason(error)}"
+            ) from error
 
     def _options(self, spark: SparkSession) -> dict[str, str]:
         """The options of Spark's reader.
@@ -150,18 +163,7 @@ class SourceDatabase:
             InputError: The variable is not set, or is no URL of a database that is known.
             MachineError: The jars of databases are not installed.
         """
-        text = process_environment().get(self.url, "")
-        if not text:
-            raise InputError(
-                f"the variable {self.url} is not set: set it to the URL of the database with the table {self.table}, "
-                f"such as postgresql://USER:PASSWORD@HOST/DATABASE"
-            )
-        found = address(text)
-        if found is None:
-            raise InputError(
-                f"the variable {self.url} has no URL of a database that can be read: write "
-                f"{' or '.join(f'{scheme}://USER:PASSWORD@HOST/DATABASE' for scheme in DATABASES)}"
-            )
+        found = required_address(self.url, self.table)
         _require_driver(spark, found.database.driver)
         return {
             "url": found.url,
@@ -194,6 +196,21 @@ def address(text: str) -> Address | None:
     query = urlencode(asked | dict(database.parameters))
     host = parts.netloc.rpartition("@")[2]
     return Address(f"jdbc:{database.scheme}://{host}{parts.path}{f'?{query}' if query else ''}", database, login)
+
+
+def required_address(variable: str, table: str) -> Address:
+    """The address in a variable of the environment.
+
+    Raises:
+        InputError: The variable is not set, or has no URL of a database that is known.
+    """
+    form = "postgresql://HOST/DATABASE (or mariadb://, mysql://), with user, colon, password and @ before the host"
+    text = process_environment().get(variable, "")
+    if not text:
+        raise InputError(f"the variable {variable} is not set: set it to the URL of the database with {table}, {form}")
+    if (found := address(text)) is None:
+        raise InputError(f"the variable {variable} has no URL of a database that can be read: write {form}")
+    return found
 
 
 def _require_driver(spark: SparkSession, driver: str) -> None:

@@ -166,6 +166,9 @@ class Files:
             return "a line of text is one value: its schema has one column, a string"
         return None
 
+    def lacks(self) -> None:
+        """See `DeclaredOrigin`."""
+
     def of(self, settings: Settings) -> "SourceFiles":
         """See `DeclaredOrigin`."""
         return SourceFiles(settings.raw_path.rstrip("/"), self.pattern, self.format)

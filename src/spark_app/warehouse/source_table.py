@@ -17,7 +17,7 @@ from spark_app.errors import InputError
 from spark_app.settings import Settings
 from spark_app.warehouse import delta_log, raw_files
 from spark_app.warehouse.hadoop_files import FileReader
-from spark_app.warehouse.origin import RawDay
+from spark_app.warehouse.origin import RawDay, declared_in
 from spark_app.warehouse.periods import ROWS
 
 Kind = Literal["delta", "parquet", "orc", "iceberg", "catalog"]
@@ -49,9 +49,12 @@ class LakeTable:
         """See `DeclaredOrigin`."""
         return None
 
+    def lacks(self) -> None:
+        """See `DeclaredOrigin`."""
+
     def of(self, settings: Settings) -> "SourceTable":
         """See `DeclaredOrigin`."""
-        return SourceTable(self.name.rstrip("/"), self.by, self.kind, settings.raw_path.rstrip("/"))
+        return SourceTable(self.name.rstrip("/"), self.by, self.kind, settings.raw_path.rstrip("/"), self.declared)
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class SourceTable:
         by: The column that says which day a row belongs to.
         kind: Its format, or `catalog`.
         root: The folder that its folder is below, unless that is absolute.
+        declared: Where it is declared: file and line.
     """
 
     content_name: ClassVar[str] = ROWS
@@ -71,6 +75,7 @@ class SourceTable:
     by: str
     kind: Kind
     root: str = ""
+    declared: str = ""
 
     @property
     def path(self) -> str | None:
@@ -109,8 +114,9 @@ class SourceTable:
 
     def read(self, spark: SparkSession, day: datetime.date, schema: StructType) -> RawDay:
         """See `Origin`."""
-        rows = self._rows(spark, day)
-        return RawDay(raw_files.table_rows(rows, self._place, schema=schema), rows.isEmpty)
+        with declared_in(self.declared):
+            rows = self._rows(spark, day)
+            return RawDay(raw_files.table_rows(rows, self._place, schema=schema), rows.isEmpty)
 
     @property
     def _place(self) -> str:

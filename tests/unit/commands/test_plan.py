@@ -31,7 +31,7 @@ unchanged: countries
 
 to write the days again, without the start of Spark:
   etl.a: 30 days, 1 min 00 s to 2 min 30 s, by 7 runs that are kept here
-  etl.b: 1 day, it is not known how long, by 1 run that is kept here
+  etl.b: 1 day, it is not known how long: too few runs are kept here
 ml.refunds reads orders, and is not compared itself
 not compared, since no function of the project makes them: dead_letters
 """

@@ -417,6 +417,23 @@ def test_a_column_outside_a_function_is_one_line(shop: Path) -> None:
     )
 
 
+COUNTRIES: Final = """from spark_app import daily
+
+
+@daily.state(schema="country string", key="country", deleted="country")
+def countries(countries, bronze_orders):
+    return bronze_orders
+"""
+
+
+def test_what_deletes_rows_is_a_condition(spark: SparkSession, shop: Path) -> None:
+    """It was an error of a cast in the run, after the rows of the source were written."""
+    (shop / "etl" / "countries.py").write_text(COUNTRIES, encoding="utf-8")
+    [finding] = said(spark)
+    wrong = f"{shop.name}/etl/countries.py:5: countries: deleted='country' is string, and no condition: write one, "
+    assert finding.message == f"{wrong}such as \"op = 'D'\""
+
+
 HELPER: Final = "def doubled(column):\n    return column * 2\n"
 
 

@@ -201,6 +201,17 @@ def test_columns_are_delivered_under_other_names(spark: SparkSession, tmp_path: 
     assert [(*row.text, row.extra) for row in again.collect()] == expected
 
 
+def test_json_that_is_read_as_csv_says_what_to_set(spark: SparkSession, tmp_path: Path) -> None:
+    """And not that its first line is no header."""
+    day = tmp_path / "orders" / "date=2024-01-01"
+    day.mkdir(parents=True)
+    (day / "a.json").write_text('{"key":"k","amount":1}\n', encoding="utf-8")
+    with pytest.raises(
+        InputError, match=r"is JSON, and is read as CSV: set raw\.formats\.orders to json in config/app"
+    ):
+        read_day(spark, day, FileFormat("csv", source="orders"))
+
+
 def test_a_csv_file_of_other_separators_says_what_to_set(spark: SparkSession, tmp_path: Path) -> None:
     """And is read once that is set."""
     day = tmp_path / "orders" / "date=2024-01-01"

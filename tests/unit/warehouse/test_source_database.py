@@ -43,7 +43,10 @@ def test_what_no_database_is_has_no_address(text: str) -> None:
 def test_what_hinders_reading_is_one_line(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """The variable, what is in it, or the driver: each with what to do, and without the password."""
     monkeypatch.delenv("CRM_URL", raising=False)
-    with pytest.raises(InputError, match=r"^the variable CRM_URL is not set: set it to the URL of the database with"):
+    with pytest.raises(
+        InputError,
+        match=r"^the variable CRM_URL is not set: set it to the URL of the database with crm.customers, postgresql://HOST/",
+    ):
         TABLE.read(spark, DAY, StructType())
     monkeypatch.setenv("CRM_URL", "orcale://me:secret@host/db")
     with pytest.raises(InputError, match=r"^the variable CRM_URL has no URL of a database that can be ") as raised:

@@ -11,7 +11,7 @@ def table(name: str, *, by: str, format: Kind | None = None) -> LakeTable:  # no
         name: Its folder or URI, below `raw.path` unless it is absolute; or its name in a catalog, which has no slash.
         by: The column that says which day a row belongs to: a date, an instant (days are those of UTC), or text that
             begins with YYYY-MM-DD.
-        format: `delta` (by default), `parquet`, `orc` or `iceberg`, of a table in a folder; a catalog knows it.
+        format: `delta` (by default), `parquet` or `orc`, of a table in a folder; a catalog knows it.
 
     Raises:
         DeclarationError: There is no such format, or the table is one of a catalog.

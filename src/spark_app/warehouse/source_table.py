@@ -1,4 +1,4 @@
-"""The rows of a source in a table that others write: Delta, Parquet, ORC, Iceberg, or a name of a catalog."""
+"""The rows of a source in a table that others write: Delta, Parquet, ORC, or a name of a catalog."""
 
 import datetime
 import hashlib
@@ -20,8 +20,8 @@ from spark_app.warehouse.hadoop_files import FileReader
 from spark_app.warehouse.origin import RawDay, declared_in
 from spark_app.warehouse.periods import ROWS
 
-Kind = Literal["delta", "parquet", "orc", "iceberg", "catalog"]
-KINDS: Final = ("delta", "parquet", "orc", "iceberg")
+Kind = Literal["delta", "parquet", "orc", "catalog"]
+KINDS: Final = ("delta", "parquet", "orc")
 """The formats of a table in a folder."""
 _COMMIT: Final = re.compile(r"(\d{20})\.json")
 _VERSION: Final = "version "
@@ -104,7 +104,7 @@ class SourceTable:
         A Delta table that was only compacted since, or whose commits since are about other days by their partitions or
         statistics, has the same content.
         """
-        if self.path is None or self.kind == "iceberg" or not reader.reaches(self.path):
+        if self.path is None or not reader.reaches(self.path):
             return None
         if self.kind == "delta":
             return self._delta_content(reader, day, known)

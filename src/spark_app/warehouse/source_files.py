@@ -235,6 +235,7 @@ class SourceFiles:
         remedy = f"correct {self.format.declared}" if self.format.declared else "name another raw.path"
         days = self.days(list_folder)
         others = f"; there are {quantity(len(days), 'other day')}, {days[0]} to {days[-1]}" if days else ""
+        others = f"; there is one other day, {days[0]}" if len(days) == 1 else others
         raise InputError(f"no raw data at {self.where(day)}: deliver the day's files there, or {remedy}{others}")
 
     def is_delivered(self, spark: SparkSession, day: datetime.date) -> bool:

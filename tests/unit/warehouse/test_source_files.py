@@ -130,7 +130,10 @@ def test_a_day_without_files_says_where_they_should_be(settings: Settings) -> No
     with pytest.raises(InputError) as raised:
         files.required(WITHOUT_SPARK, DAY)
     assert str(raised.value) == f"{where} shop/sources.py:3"
-    written(settings, "l/2024/04/29/a.csv", "l/2024/04/30/a.csv")
+    written(settings, "l/2024/04/29/a.csv")
+    with pytest.raises(InputError, match=r"; there is one other day, 2024-04-29$"):
+        files.required(WITHOUT_SPARK, DAY)
+    written(settings, "l/2024/04/30/a.csv")
     with pytest.raises(InputError) as raised:
         files.required(WITHOUT_SPARK, DAY)
     assert str(raised.value) == f"{where} shop/sources.py:3; there are 2 other days, 2024-04-29 to 2024-04-30"

@@ -36,11 +36,6 @@ def _shipped() -> Settings:
     return load_settings(config_folder())
 
 
-def same_key(key: Sequence[str]) -> str:
-    """The SQL condition that a row of `old` and one of `new` have the same key; nulls are equal."""
-    return " AND ".join(f"old.`{name}` <=> new.`{name}`" for name in key)
-
-
 class Source:
     """Raw rows of a day: from where it says, otherwise in files in `raw.path` below `<name>/date=YYYY-MM-DD/`.
 

@@ -14,7 +14,7 @@ from pyspark.sql.types import DecimalType, MapType, StringType, StructField, Str
 
 from spark_app.declarations import column_lineage
 from spark_app.declarations.column_lineage import FunctionInput
-from spark_app.declarations.declaration import OF_SCHEMA, Transform, require_names, same_key
+from spark_app.declarations.declaration import OF_SCHEMA, Transform, require_names
 from spark_app.declarations.pipeline import Pipeline
 from spark_app.declarations.trials import EmptyInputs, Trial
 from spark_app.engine import records
@@ -27,7 +27,7 @@ from spark_app.settings import Interval, load_pipeline_config
 from spark_app.spark import call_sites
 from spark_app.spark.persisted import persisted
 from spark_app.warehouse.schemas import RECORD
-from spark_app.warehouse.tables import Table
+from spark_app.warehouse.tables import Table, same_key
 
 Kind = Literal["table", "topic", "state"]
 HEADERS: Final = "headers"

@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark_app.engine.history import CURRENT, USUAL
-from spark_app.warehouse.tables import DELETED
+from spark_app.warehouse.tables import DELETED, same_key
 
 SINCE, UNTIL = USUAL
 
@@ -65,7 +65,8 @@ class ChangeFeed:
         columns = changes.columns
         missing = F.raise_error(F.lit(f"{newest} is null, which says from when on a version is true"))
         new = changes.withColumns({SINCE: F.coalesce(newest, missing), "_is_new": F.lit(True)})
-        before = known.unionByName(deleted, allowMissingColumns=True).join(touched, list(self.key), "left_semi")
+        before = known.unionByName(deleted, allowMissingColumns=True).alias("old")
+        before = before.join(touched.alias("new"), F.expr(same_key(self.key)), "left_semi")
         if self.deleted:
             before = before.withColumn(DELETED, F.coalesce(DELETED, F.lit(False)))
         events = new.unionByName(before.select(*columns, SINCE, F.lit(False).alias("_is_new")))
@@ -88,9 +89,8 @@ class ChangeFeed:
         newest = changes.withColumn("_rank", rank).where("_rank = 1").drop("_rank")
         seen = known.select(*self.key, *self.newest).unionByName(deleted.select(*self.key, *self.newest))
         since = seen.groupBy(*self.key).agg(F.max(F.struct(*self.newest)).alias("since"))
-        same = [F.col(f"new.`{name}`").eqNullSafe(F.col(f"seen.`{name}`")) for name in self.key]
-        both = newest.alias("new").join(since.alias("seen"), same, "left")
-        is_newer = F.col("seen.since").isNull() | (_struct("new", self.newest) >= F.col("seen.since"))
+        both = newest.alias("new").join(since.alias("old"), F.expr(same_key(self.key)), "left")
+        is_newer = F.col("old.since").isNull() | (_struct("new", self.newest) >= F.col("old.since"))
         return both.where(is_newer).select("new.*")
 
 

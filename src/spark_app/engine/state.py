@@ -23,7 +23,7 @@ from spark_app.errors import InputError
 from spark_app.warehouse import delta_log, hadoop_files
 from spark_app.warehouse.delta_log import Commit
 from spark_app.warehouse.periods import CHANGES, NO_VERSION, Effect, Period
-from spark_app.warehouse.tables import DELETED, PERIOD, Table, kept
+from spark_app.warehouse.tables import DELETED, PERIOD, Table, kept, same_key
 
 Compute = Callable[[datetime.date, DataFrame], DataFrame]
 """What a day changes in a state, from the day and the state as of the day before."""
@@ -60,7 +60,7 @@ class State:
     @property
     def is_same(self) -> str:
         """The SQL condition that a row of `old` and one of `new` have the same key; nulls are equal."""
-        return " AND ".join(f"old.`{name}` <=> new.`{name}`" for name in self.key)
+        return same_key(self.key)
 
     @property
     def changes(self) -> str:

@@ -1,7 +1,7 @@
 """Delta tables of a warehouse: where they are, their rows now and earlier, their history, and their upkeep."""
 
 import datetime
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
@@ -363,6 +363,11 @@ class Warehouse:
             last_change=history[0].at if history else None,
             history=history,
         )
+
+
+def same_key(key: Sequence[str]) -> str:
+    """The SQL condition that a row of `old` and one of `new` have the same key; nulls are equal."""
+    return " AND ".join(f"old.`{name}` <=> new.`{name}`" for name in key)
 
 
 def kept(rows: DataFrame) -> DataFrame:

@@ -1,7 +1,7 @@
 """How long it takes to write days of tables again, by the runs of their pipelines that are kept here."""
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from statistics import median, quantiles
@@ -71,10 +71,9 @@ def _forecast(name: str, days: Set[datetime.date], runs: Sequence[RunRecord]) ->
 
 
 def _runs(folder: Path, names: Set[str]) -> dict[str, list[RunRecord]]:
-    """The newest runs of pipelines that succeeded, the newest first: the names of their folders begin with the time."""
+    """The newest runs of pipelines that succeeded, the newest first."""
     found: dict[str, list[RunRecord]] = {name: [] for name in names}
-    for each in _newest_first(folder):
-        name = each.name.split("-")[1] if "-" in each.name else ""
+    for name, each in run_record.folders(folder):
         if len(found.get(name, range(MAX_RUNS))) >= MAX_RUNS:
             continue
         with suppress(InputError, OSError):  # a folder of something else
@@ -82,10 +81,6 @@ def _runs(folder: Path, names: Set[str]) -> dict[str, list[RunRecord]]:
             if record.outcome == "succeeded" and record.seconds > 0:
                 found[name].append(record)
     return found
-
-
-def _newest_first(folder: Path) -> Iterator[Path]:
-    yield from sorted(folder.iterdir() if folder.is_dir() else (), reverse=True)
 
 
 def together(found: Iterable[Forecast]) -> tuple[float, float] | None:

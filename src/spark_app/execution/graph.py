@@ -199,10 +199,9 @@ class _Warehouse:
 
 
 def _newest(runs: Path) -> dict[str, RunRecord]:
-    """The newest run of each pipeline: the names of their folders begin with the time of the start."""
+    """The newest run of each pipeline."""
     found = dict[str, RunRecord]()
-    for folder in sorted(runs.iterdir() if runs.is_dir() else (), reverse=True):
-        pipeline = folder.name.split("-")[1] if folder.name.count("-") > 1 else ""
+    for pipeline, folder in run_record.folders(runs):
         if pipeline in found:
             continue
         try:

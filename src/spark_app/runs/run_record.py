@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -106,6 +106,12 @@ def write(record: RunRecord, *, note: Callable[[str], None]) -> None:
         write_atomic(record.folder / RECORD, content + b"\n")
     except OSError as error:
         note(f"cannot write {record.folder / RECORD}: {error.strerror}")
+
+
+def folders(runs: Path) -> Iterator[tuple[str, Path]]:
+    """The folders of runs, the newest first, each with the pipeline that its name says; empty where it says none."""
+    for folder in sorted(runs.iterdir() if runs.is_dir() else (), reverse=True):
+        yield folder.name.split("-")[1] if folder.name.count("-") > 1 else "", folder
 
 
 def read(folder: Path) -> RunRecord:

@@ -5,16 +5,14 @@ The `userMetadata` of a commit is the name of its writer, a space, and a JSON ob
 
 import datetime
 import hashlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from spark_app.warehouse.delta_log import COMPACTION, MAINTENANCE, NO_ROWS, made_in
-from spark_app.warehouse.freshness import Files
+from spark_app.warehouse.freshness import Files, versions
 
-_COMMIT: Final = re.compile(r"(\d{20})\.json")
 MOST_COMMITS: Final = 100
 """So many commits are read, from the newest back, to find one that says how its rows were made."""
 MOST_BYTES: Final = 4096
@@ -129,20 +127,20 @@ def written(table: Files) -> Written | None:
     log = table / "_delta_log"
     try:
         names = [file.name for file in log.iterdir()] if log.is_dir() else []
-        versions = sorted((int(match[1]) for name in names if (match := _COMMIT.fullmatch(name))), reverse=True)
-        found = next(_statements(log, versions[:MOST_COMMITS]), None)
+        commits = versions(names)[::-1]
+        found = next(_statements(log, commits[:MOST_COMMITS]), None)
     except (OSError, ValueError) as error:
         return Written(None, problem=f"its log cannot be read: {error}")
     if found is not None:
         return None if found.problem == NO_ROWS else found
-    if not versions:
+    if not commits:
         return None
-    return Written(None, versions[0], problem=f"none of its last {len(versions[:MOST_COMMITS])} commits says how")
+    return Written(None, commits[0], problem=f"none of its last {len(commits[:MOST_COMMITS])} commits says how")
 
 
-def _statements(log: Files, versions: Sequence[int]) -> Iterator[Written]:
+def _statements(log: Files, commits: Sequence[int]) -> Iterator[Written]:
     """What commits say of how rows were made, from the newest back; those that make none are left out."""
-    for version in versions:
+    for version in commits:
         lines = (log / f"{version:020d}.json").read_bytes().splitlines()
         infos = (_ACTION.decode(line).info for line in lines if line)
         info = next((each for each in infos if each), _Info())

@@ -2,7 +2,7 @@
 
 import datetime
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -82,7 +82,7 @@ def freshness(table: Files, day: str | None = None) -> Freshness | None:
     log = table / "_delta_log"
     try:
         names = [file.name for file in log.iterdir()] if log.is_dir() else []
-        commits = sorted(int(match[1]) for name in names if (match := _COMMIT.fullmatch(name)))
+        commits = versions(names)
         if not commits:
             return None
         published = _published_at(log, commits)
@@ -93,6 +93,11 @@ def freshness(table: Files, day: str | None = None) -> Freshness | None:
         return Freshness()
 
 
+def versions(names: Iterable[str]) -> list[int]:
+    """The versions whose commits are among the names of the files of a log, in their order."""
+    return sorted(int(match[1]) for name in names if (match := _COMMIT.fullmatch(name)))
+
+
 def whole_files(table: Files) -> list[str] | None:
     """The paths of the files of the newest version, from the folder of the table, as the log has them.
 
@@ -101,7 +106,7 @@ def whole_files(table: Files) -> list[str] | None:
     log = table / "_delta_log"
     try:
         names = [file.name for file in log.iterdir()]
-        commits = sorted(int(match[1]) for name in names if (match := _COMMIT.fullmatch(name)))
+        commits = versions(names)
         files = _files(log, commits, _checkpoint(names)) if commits else None
     except (OSError, ValueError):
         return None

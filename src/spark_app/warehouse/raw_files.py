@@ -216,7 +216,7 @@ def table_rows(rows: DataFrame, name: str, *, schema: StructType) -> DataFrame:
         raise InputError(
             f"{name} has no column {', '.join(lacking)}, which the source declares: it has {', '.join(rows.columns)}"
         )
-    row = F.struct(*[F.col(_quoted(column)).alias(column) for column in schema.names])
+    row = F.struct(*[F.col(quoted(column)).alias(column) for column in schema.names])
     alike = rows.select(row.alias("row"), F.lit(None).cast("string").alias("corrupt"), F.lit(name).alias("source_file"))
     return _column_rows(alike, names=schema.names, schema=schema)
 
@@ -252,7 +252,7 @@ def _csv_rows(spark: SparkSession, paths: list[str], *, schema: StructType, form
     if csv.header:
         names = _names(spark.read.options(header="true", **options), paths, csv.encoding)
         _require_known(names, first, paths[0], schema, form)
-    columns = ", ".join(f"{_quoted(name)} string" for name in [*names, _CORRUPT])
+    columns = ", ".join(f"{quoted(name)} string" for name in [*names, _CORRUPT])
     lines = spark.read.text(_literal(paths))
     lines = lines.select(_decoded(csv.encoding).alias("value"), _file_name(lines))
     parsed = F.from_csv("value", columns, options | {"columnNameOfCorruptRecord": _CORRUPT})
@@ -323,7 +323,7 @@ def _column_rows(rows: DataFrame, *, names: Sequence[str], schema: StructType) -
     Columns in: row (struct with the names), corrupt (string, the text of a row that does not parse), source_file.
     """
     corrupt = F.col("corrupt")
-    texts = {name: F.when(corrupt.isNull(), F.col(f"row.{_quoted(name)}").cast("string")) for name in names}
+    texts = {name: F.when(corrupt.isNull(), F.col(f"row.{quoted(name)}").cast("string")) for name in names}
     others = [item for name in names if name not in schema.names for item in (F.lit(name), texts[name])]
     whole = F.to_json(F.struct(*[texts[name].alias(name) for name in names]))
     return rows.select(
@@ -345,5 +345,6 @@ def _literal(paths: Sequence[str]) -> list[str]:
     return [re.sub(r"[{}\[\]*?\\]", r"\\\g<0>", path) for path in paths]
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name of a column as an expression takes it by the letter."""
     return "`" + name.replace("`", "``") + "`"

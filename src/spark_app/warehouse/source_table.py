@@ -3,7 +3,6 @@
 import datetime
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
@@ -16,6 +15,7 @@ from pyspark.sql.types import DataType, DateType, StringType, StructType, Timest
 from spark_app.errors import InputError
 from spark_app.settings import Settings
 from spark_app.warehouse import delta_log, raw_files
+from spark_app.warehouse.freshness import versions
 from spark_app.warehouse.hadoop_files import FileReader
 from spark_app.warehouse.origin import RawDay, declared_in
 from spark_app.warehouse.periods import ROWS
@@ -23,7 +23,6 @@ from spark_app.warehouse.periods import ROWS
 Kind = Literal["delta", "parquet", "orc", "catalog"]
 KINDS: Final = ("delta", "parquet", "orc")
 """The formats of a table in a folder."""
-_COMMIT: Final = re.compile(r"(\d{20})\.json")
 _VERSION: Final = "version "
 _DAYS: Final = (DateType, TimestampType, TimestampNTZType, StringType)
 
@@ -139,7 +138,7 @@ class SourceTable:
 
     def _delta_content(self, reader: FileReader, day: datetime.date, known: str) -> str:
         log = f"{self.path}/_delta_log"
-        commits = sorted(int(match[1]) for name in _names(reader, log) if (match := _COMMIT.fullmatch(name)))
+        commits = versions(file.name for file in reader.listed(log))
         if not commits:
             return ""
         newest, was = commits[-1], known.removeprefix(_VERSION)
@@ -163,7 +162,7 @@ def of_day(rows: DataFrame, by: str, day: datetime.date, table: str) -> Column:
         InputError: There is no such column, or it has no days.
     """
     kind = _kind_of(rows, by, table)
-    name = f"`{by.replace('`', '``')}`"
+    name = raw_files.quoted(by)
     first, following = F.lit(str(day)), F.lit(str(day + datetime.timedelta(days=1)))
     if isinstance(kind, DateType):
         return F.col(name) == first.cast(kind)
@@ -178,10 +177,6 @@ def _kind_of(rows: DataFrame, by: str, table: str) -> DataType:
     if not isinstance(kind, _DAYS):
         raise InputError(f"{by} of {table} is {kind.simpleString()}: the day of a row is a date, a timestamp or text")
     return kind
-
-
-def _names(reader: FileReader, folder: str) -> list[str]:
-    return [file.name for file in reader.listed(folder)]
 
 
 def _files(reader: FileReader, folder: str) -> Iterator[tuple[str, int, int]]:
